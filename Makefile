@@ -1,0 +1,59 @@
+# `make demo` and `make test` are the two commands; each sets up `.venv` first, once.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
+UV_VERSION := 0.13.7
+BIN := .venv/bin
+READY := .venv/.ready
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all test-wheel check docs bench lock format clean
+
+help:  ## List these commands.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml requirements.lock
+	@test -n "$(PYTHON)" || { echo "Worldloom needs Python 3.11, 3.12 or 3.13; give one with PYTHON=/path/to/python."; exit 1; }
+	@echo "Setting up .venv with $$($(PYTHON) --version) ..."
+	@$(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock
+	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps -e .
+	@touch $(READY)
+
+demo: $(READY)  ## Run the demo; it ends with the path of its report page.
+	$(BIN)/worldloom demo --out out
+
+test: $(READY)  ## Run the quick tests.
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --durations 15
+
+test-all: $(READY)  ## Run every test, the slow ones too.
+	$(BIN)/python -m pytest -n $(WORKERS) --durations 25
+
+test-wheel: $(READY)  ## Build the wheel and run the quick tests against it, outside this folder.
+	@sh .ci/test-wheel $(WORKERS)
+
+check: $(READY)  ## Lint, format, types, import rules, docs build.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
+	$(MAKE) --no-print-directory docs
+
+docs: $(READY)  ## Build the documentation into site/.
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(READY)  ## Run every benchmark script.
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+lock:  ## Resolve the dependencies anew into requirements.lock.
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \
+		--no-annotate --no-header --upgrade pyproject.toml -o requirements.lock
+
+format: $(READY)  ## Format and fix what ruff can fix.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove everything that the commands above made.
+	rm -rf .venv .wheel-venv build dist out site .pytest_cache .hypothesis .ruff_cache

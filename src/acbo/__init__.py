@@ -1,0 +1,3 @@
+"""Amortized causal Bayesian optimisation."""
+
+from __future__ import annotations

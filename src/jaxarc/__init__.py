@@ -1,0 +1,3 @@
+"""ARC puzzles as a JAX reinforcement-learning environment."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Particles carried by measured flow fields."""
+
+from __future__ import annotations

@@ -1,0 +1,49 @@
+"""Strict JAX for every test: no silent promotion, no silent broadcasting, two devices."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import hypothesis
+import jax
+import pytest
+
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# CI machines are slow and shared: a deadline would only find that out.
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=50, derandomize=True)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests and the processes they start never touch the user's compilation cache."""
+    folder = tmp_path_factory.mktemp("jax-cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORLDLOOM_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium to look at pages with. Missing: a skip here, a failure in CI."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    message = "no Chromium on PATH: `apt-get install chromium` to run the browser tests"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def no_recompile() -> Iterator[Callable]:
+    """A context manager under which any compilation fails the test."""
+    from worldloom import no_compiles
+
+    yield no_compiles
