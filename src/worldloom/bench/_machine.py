@@ -1,0 +1,111 @@
+"""What a measurement ran on: a figure without its machine says nothing."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+_PACKAGES = ("worldloom", "jax", "jaxlib", "numpy", "equinox")
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    """The processor, the memory, the devices and the versions behind a figure.
+
+    ```python
+    from worldloom import bench
+
+    machine = bench.Machine.here()
+    assert machine.cores >= 1
+    assert "jax" in machine.versions
+    ```
+    """
+
+    cpu: str
+    """Model name of the processor."""
+
+    cores: int
+    """Cores this process may use."""
+
+    memory: int
+    """Bytes of main memory."""
+
+    system: str
+    """Operating system and architecture."""
+
+    devices: str
+    """JAX's devices, as in `2 x cpu`."""
+
+    versions: dict[str, str]
+    """Python, JAX and the packages that matter for speed."""
+
+    load: float | None = None
+    """Load average of the last minute. Above zero before a measurement means a busy machine."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        """Describe the machine this process runs on."""
+        import jax
+        import psutil
+
+        kinds = collections.Counter(device.device_kind for device in jax.devices())
+        return cls(
+            cpu=_cpu_model(),
+            cores=_usable_cores(),
+            memory=psutil.virtual_memory().total,
+            system=f"{platform.system()} {platform.machine()}",
+            devices=", ".join(f"{count} x {kind}" for kind, count in kinds.items()),
+            versions={"python": platform.python_version(), **_versions()},
+            load=None if sys.platform == "win32" else round(os.getloadavg()[0], 2),
+        )
+
+    def __str__(self) -> str:
+        """One line for the foot of a table."""
+        parts = [
+            f"{self.cpu}, {self.cores} core{'s' * (self.cores != 1)}",
+            f"{self.memory / 2**30:.0f} GiB",
+            self.system,
+            self.devices,
+            f"Python {self.versions.get('python', '?')}, JAX {self.versions.get('jax', '?')}",
+        ]
+        if self.load is not None:
+            parts.append(f"load {self.load:g}")
+        return " · ".join(parts)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:  # run from a source tree
+            continue
+    return found
+
+
+def _usable_cores() -> int:
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _cpu_model() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in ("model name", "Model"):
+                return value.strip()
+    if sys.platform == "darwin":
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        if answer.returncode == 0:
+            return answer.stdout.strip()
+    return platform.processor() or platform.machine()
