@@ -1,0 +1,172 @@
+"""Arrays that live in a `.npy` file and are read and written through memory."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from worldloom.store._errors import (
+    ArgumentError,
+    DamagedError,
+    ForeignFileError,
+    UnstorableError,
+    VersionError,
+)
+from worldloom.store._files import atomic_write, disk_errors
+
+_MAGIC = b"\x93NUMPY"
+_KINDS = "biufcSUmM"
+
+
+class _Head(NamedTuple):
+    """What the header of a `.npy` file says, and where the elements begin."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype
+    offset: int
+
+
+def create_mapped(
+    path: str | os.PathLike[str], shape: Sequence[int], dtype: DTypeLike
+) -> np.memmap[Any, Any]:
+    """Make a `.npy` file of zeros and map it for reading and writing.
+
+    Any NumPy opens it. The room on disk is reserved now: a full disk is an error here, and not
+    a crash when an element is written later. A file of that name is replaced.
+
+    ```python
+    import numpy as np
+    from worldloom import store
+
+    rows = store.create_mapped("rows.npy", (1000, 3), np.float32)
+    rows[0] = [1, 2, 3]
+    rows.flush()
+    assert np.load("rows.npy")[0].tolist() == [1, 2, 3]
+    ```
+    """
+    path, dtype = Path(path), np.dtype(dtype)
+    shape = tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in shape):
+        raise ArgumentError(f"shape is {shape}; no extent may be negative.")
+    if dtype.kind not in _KINDS:
+        raise UnstorableError(
+            f"dtype is {dtype}; a .npy file can hold bool, integer, float, complex, string and "
+            "time arrays. View others as integers of the same size first."
+        )
+    with atomic_write(path) as file:
+        header = _header(shape, dtype)
+        file.write(header)
+        file.flush()
+        nbytes = math.prod(shape) * dtype.itemsize
+        if nbytes:
+            os.posix_fallocate(file.fileno(), len(header), nbytes)
+    return open_mapped(path, "r+")
+
+
+def _header(shape: tuple[int, ...], dtype: np.dtype) -> bytes:
+    buffer = io.BytesIO()
+    description = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    np.lib.format.write_array_header_1_0(buffer, description)
+    return buffer.getvalue()
+
+
+def open_mapped(
+    path: str | os.PathLike[str], mode: Literal["r", "r+", "c"] = "r"
+) -> np.memmap[Any, Any]:
+    """Map a `.npy` file: `"r"` to read, `"r+"` to write too, `"c"` to write in memory only.
+
+    A file that is truncated, not `.npy`, or holds Python objects is a named error. Bytes behind
+    the last element are ignored, as NumPy does.
+    """
+    if mode not in ("r", "r+", "c"):
+        raise ArgumentError(f"mode is {mode!r}; it must be 'r', 'r+' or 'c'.")
+    path = Path(path)
+    with disk_errors("open", path), path.open("rb" if mode in ("r", "c") else "r+b") as file:
+        head = _read_head(path, file)
+        return np.memmap(
+            file,
+            dtype=head.dtype,
+            mode=mode,
+            offset=head.offset,
+            shape=head.shape,
+            order="F" if head.fortran_order else "C",
+        )
+
+
+def shrink_mapped(path: str | os.PathLike[str], rows: int) -> None:
+    """Cut the leading axis of a `.npy` file to its first `rows` entries, in place.
+
+    The header is rewritten first and the file cut after it, so a kill in between leaves a
+    valid file. Drop all maps of the file before: touching a row that is gone crashes Python.
+    """
+    path = Path(path)
+    with disk_errors("shrink", path), path.open("r+b") as file:
+        head = _read_head(path, file)
+        if not head.shape or not 0 <= rows <= head.shape[0]:
+            raise ArgumentError(
+                f"rows is {rows}; the array in {str(path)!r} has shape {head.shape}."
+            )
+        if head.fortran_order and len(head.shape) > 1:
+            raise UnstorableError(
+                f"{str(path)!r} is in Fortran order: its rows are not contiguous."
+            )
+        shape = (rows, *head.shape[1:])
+        header = _header(shape, head.dtype)
+        if len(header) != head.offset:
+            raise UnstorableError(
+                f"The header of {str(path)!r} has {head.offset} bytes and would need "
+                f"{len(header)}. It was not made by create_mapped; copy the rows instead."
+            )
+        file.seek(0)
+        file.write(header)
+        file.flush()
+        os.fsync(file.fileno())
+        file.truncate(head.offset + math.prod(shape) * head.dtype.itemsize)
+        os.fsync(file.fileno())
+
+
+def _read_head(path: Path, file: BinaryIO) -> _Head:
+    name = repr(str(path))
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(8)
+    if start[:6] != _MAGIC[: len(start)] or not start:
+        raise ForeignFileError(f"{name} is not a .npy file.")
+    if len(start) < 8:
+        raise DamagedError(f"{name} is truncated: it ends inside its header.")
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    version = (start[6], start[7])
+    if version not in readers:
+        raise VersionError(
+            f"{name} has .npy version {version}; versions (1, 0) and (2, 0) are read."
+        )
+    try:
+        shape, fortran_order, dtype = readers[version](file)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        raise DamagedError(f"{name} has a damaged .npy header ({error}).") from error
+    if dtype.kind not in _KINDS:
+        raise ForeignFileError(
+            f"{name} has dtype {dtype}. Python objects would need pickle, which can run any "
+            "program; records are not mapped."
+        )
+    offset = file.tell()
+    nbytes = math.prod(shape) * dtype.itemsize
+    if any(extent < 0 for extent in shape) or dtype.itemsize == 0:
+        raise DamagedError(f"{name} has the impossible shape {shape} or dtype {dtype}.")
+    if size < offset + nbytes:
+        raise DamagedError(f"{name} is truncated: it has {size} bytes of {offset + nbytes}.")
+    return _Head(shape, fortran_order, dtype, offset)
