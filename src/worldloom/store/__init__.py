@@ -26,7 +26,7 @@ from worldloom.store._errors import VersionError as VersionError
 from worldloom.store._lazy import LazyLoader as LazyLoader
 from worldloom.store._mapped import create_mapped as create_mapped
 from worldloom.store._mapped import open_mapped as open_mapped
-from worldloom.store._mapped import shrink_mapped as shrink_mapped
+from worldloom.store._mapped import resize_mapped as resize_mapped
 from worldloom.store._smallest import smallest_dtype as smallest_dtype
 from worldloom.store._snapshots import Snapshots as Snapshots
 from worldloom.store._storage import CompressedStorage as CompressedStorage
@@ -54,7 +54,7 @@ __all__ = [
     "load",
     "open_mapped",
     "read_meta",
+    "resize_mapped",
     "save",
-    "shrink_mapped",
     "smallest_dtype",
 ]

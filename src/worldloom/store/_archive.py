@@ -112,7 +112,7 @@ def load(
         if like is None:
             return _plain_tree(reader, max_bytes)
         manifest = reader.manifest
-        with reader.damage():
+        with reader.naming_flaws():
             _template.check(repr(str(path)), manifest.leaves, like)
         return _template.fill(like, manifest.leaves, read_leaves([reader], max_bytes=max_bytes))
 
@@ -125,7 +125,7 @@ def _plain_tree(reader: Reader, max_bytes: int | None) -> Any:
                 f"Leaf {leaf.path} of {str(reader.path)!r} is a {leaf.note}, which was left out. "
                 "Pass a template: load(path, like=...)."
             )
-    with reader.damage():
+    with reader.naming_flaws():
         put_together(manifest.tree, list(manifest.leaves))  # before anything is allocated
         for leaf in manifest.leaves:
             if leaf.kind == "key":

@@ -13,6 +13,10 @@ class DamagedError(StoreError, ValueError):
     """A file of ours is incomplete or changed: truncated, flipped bits, a manifest that lies."""
 
 
+class Flaw(Exception):
+    """Why some file is damaged. Stays inside: the reader adds which file, as `DamagedError`."""
+
+
 class VersionError(StoreError, ValueError):
     """A file of ours in a format version that this Worldloom cannot read."""
 

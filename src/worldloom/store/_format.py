@@ -24,6 +24,7 @@ import numpy as np
 
 from worldloom.store._errors import (
     DamagedError,
+    Flaw,
     ForeignFileError,
     UnstorableError,
     VersionError,
@@ -34,7 +35,7 @@ from worldloom.store._manifest import Manifest, Part, from_json, to_json
 
 MAGIC = b"\x89LOOM\r\n\x1a"
 VERSION = 1
-MAX_MANIFEST = 64 * 1024 * 1024
+MAX_MANIFEST = 32 * 1024 * 1024
 
 _HEADER = struct.Struct("<8sIIQQ")
 _START = _HEADER.size + 32
@@ -63,13 +64,14 @@ def write(file: BinaryIO, manifest: Manifest, boxes: Iterable[Box], level: int) 
     parts: list[Part] = []
     frames: list[Frame] = []
     offset = _START
-    for last, stored, frame in compress(arrays(), level):
-        file.write(stored)
-        offset += frame.size
-        frames.append(frame)
-        if last:
-            parts.append(Part(*started[len(parts)], tuple(frames)))
-            frames.clear()
+    with contextlib.closing(compress(arrays(), level)) as stream:
+        for last, stored, frame in stream:
+            file.write(stored)
+            offset += frame.size
+            frames.append(frame)
+            if last:
+                parts.append(Part(*started[len(parts)], tuple(frames)))
+                frames.clear()
     text = to_json(replace(manifest, parts=tuple(parts)))
     if len(text) > MAX_MANIFEST:
         raise UnstorableError(
@@ -90,10 +92,10 @@ class Reader:
         self._file = file
         size = os.fstat(file.fileno()).st_size
         end, text = self._read_manifest(size)
-        with self.damage():
+        with self.naming_flaws():
             self.manifest = from_json(text)
             if _START + sum(part.stored for part in self.manifest.parts) != end:
-                raise DamagedError("the frames do not fill the file")
+                raise Flaw("the frames do not fill the file")
 
     def _read_manifest(self, size: int) -> tuple[int, bytes]:
         head = self._pread(min(size, _START), 0)
@@ -107,16 +109,14 @@ class Reader:
                 f"{str(self.path)!r} has format version {version}; this Worldloom reads version "
                 f"{VERSION}. Use the Worldloom that wrote it, or a newer one."
             )
-        with self.damage():
+        with self.naming_flaws():
             if offset < _START or offset + length != size:
-                raise DamagedError(
-                    f"it has {size} bytes where its header promises {offset + length}"
-                )
+                raise Flaw(f"it has {size} bytes where its header promises {offset + length}")
             if length > MAX_MANIFEST:
-                raise DamagedError(f"its manifest has {length} bytes, more than {MAX_MANIFEST}")
+                raise Flaw(f"its manifest has {length} bytes, more than {MAX_MANIFEST}")
             text = self._pread(length, offset)
             if zero or hashlib.sha256(head[: _HEADER.size] + text).digest() != head[-32:]:
-                raise DamagedError("the checksum of its manifest does not match")
+                raise Flaw("the checksum of its manifest does not match")
         return offset, text
 
     def read(self, boxes: Mapping[int, np.ndarray]) -> None:
@@ -136,7 +136,7 @@ class Reader:
 
     def _read_frame(self, item: tuple[int, int, Frame, memoryview]) -> None:
         leaf, offset, frame, out = item
-        with self.damage(f"leaf {self.manifest.leaves[leaf].path}: "):
+        with self.naming_flaws(f"leaf {self.manifest.leaves[leaf].path}: "):
             decompress(self._pread(frame.size, offset), frame, out)
 
     def _pread(self, size: int, offset: int) -> bytes:
@@ -147,14 +147,12 @@ class Reader:
         return data
 
     @contextlib.contextmanager
-    def damage(self, where: str = "") -> Iterator[None]:
-        """Put the name of the file before the reason why it is damaged."""
+    def naming_flaws(self, where: str = "") -> Iterator[None]:
+        """Turn a flaw found by the block into an error that names the file."""
         try:
             yield
-        except DamagedError as error:
-            if str(self.path) in str(error):
-                raise
-            raise DamagedError(f"{str(self.path)!r} is damaged: {where}{error}.") from error
+        except Flaw as flaw:
+            raise DamagedError(f"{str(self.path)!r} is damaged: {where}{flaw}.") from flaw
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from worldloom.store._errors import DamagedError
+from worldloom.store._errors import Flaw
 
 BLOCK = 4 * 1024 * 1024
 """Bytes of an array in one frame; the last frame of an array may hold fewer."""
@@ -32,7 +32,7 @@ class Frame:
     sha256: str
 
 
-def compress(arrays: Iterable[np.ndarray], level: int) -> Iterator[tuple[bool, bytes, Frame]]:
+def compress(arrays: Iterable[np.ndarray], level: int) -> Generator[tuple[bool, bytes, Frame]]:
     """Frames of all `arrays` in order, each with a flag: the last frame of its array?
 
     At most a few blocks a worker are in memory, whatever the size of the arrays. An array of
@@ -56,15 +56,15 @@ def compress(arrays: Iterable[np.ndarray], level: int) -> Iterator[tuple[bool, b
 def decompress(stored: bytes, frame: Frame, out: memoryview) -> None:
     """Check one frame and write its content to `out`, whose length it must have."""
     if hashlib.sha256(stored).hexdigest() != frame.sha256:
-        raise DamagedError("the checksum of its data does not match")
+        raise Flaw("the checksum of its data does not match")
     try:
         # The decompressor allocates what the frame header claims: look at it first.
         claimed = zstandard.get_frame_parameters(stored).content_size
         if claimed != len(out):
-            raise DamagedError(f"a frame holds {claimed} bytes where {len(out)} were expected")
+            raise Flaw(f"a frame holds {claimed} bytes where {len(out)} were expected")
         content = zstandard.ZstdDecompressor().decompress(stored, allow_extra_data=False)
     except zstandard.ZstdError as error:
-        raise DamagedError(f"a frame is not valid zstd ({error})") from error
+        raise Flaw(f"a frame is not valid zstd ({error})") from error
     out[:] = content
 
 
@@ -79,7 +79,7 @@ def raw_bytes(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _in_order(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+def _in_order(work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any]:
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="worldloom-store") as pool:
         try:

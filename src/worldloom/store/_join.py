@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from worldloom.store._errors import ArgumentError, DamagedError, TooLargeError
+from worldloom.store._errors import ArgumentError, Flaw, TooLargeError
 from worldloom.store._format import Reader
 from worldloom.store._leaves import DTYPES, Leaf
 from worldloom.store._manifest import Part
@@ -27,18 +27,16 @@ def read_leaves(readers: Sequence[Reader], *, max_bytes: int | None) -> dict[int
     parts: dict[int, list[Part]] = {i: [] for i, leaf in enumerate(leaves) if leaf.has_data}
     for part in itertools.chain.from_iterable(reader.manifest.parts for reader in readers):
         parts[part.leaf].append(part)
-    with readers[0].damage():
+    with readers[0].naming_flaws():
         for number, found in parts.items():
             _check_tiling(leaves[number], found)
         arrays = {number: _allocate(leaves[number]) for number in parts}
     for reader in readers:
         _read_parts(reader, arrays)
-    for number, array in arrays.items():
-        if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
-            raise DamagedError(
-                f"{str(readers[0].path)!r} is damaged: leaf {leaves[number].path} has a bool "
-                "that is neither 0 nor 1."
-            )
+    with readers[0].naming_flaws():
+        for number, array in arrays.items():
+            if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+                raise Flaw(f"leaf {leaves[number].path} has a bool that is neither 0 nor 1")
     return arrays
 
 
@@ -92,7 +90,7 @@ def _check_tiling(leaf: Leaf, parts: Sequence[Part]) -> None:
         intervals = sorted({(part.start[axis], part.shape[axis]) for part in parts})
         joined = all(a + n == b for (a, n), (b, _) in itertools.pairwise(intervals))
         if not intervals or intervals[0][0] != 0 or sum(intervals[-1]) != whole or not joined:
-            raise DamagedError(f"leaf {leaf.path} is incomplete along axis {axis}")
+            raise Flaw(f"leaf {leaf.path} is incomplete along axis {axis}")
         cells *= len(intervals)
     if len(parts) != cells or len({part.start for part in parts}) != cells:
-        raise DamagedError(f"leaf {leaf.path} has {len(parts)} parts where it needs {cells}")
+        raise Flaw(f"leaf {leaf.path} has {len(parts)} parts where it needs {cells}")

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-from worldloom.store._errors import DamagedError, UnstorableError
+from worldloom.store._errors import Flaw, UnstorableError
 
 Kind = Literal["array", "scalar", "key", "value", "static"]
 
-_NUMPY = ("bool", "float16", "float32", "float64", "complex64", "complex128") + tuple(
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+_NUMPY = (
+    *("bool", "float16", "float32", "float64", "complex64", "complex128"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
 _EXTENDED = (
     ml_dtypes.bfloat16,
@@ -145,4 +146,4 @@ def decode_value(code: Any) -> Any:
             real, imag = decode_value(real), decode_value(imag)
             if type(real) is float and type(imag) is float:
                 return complex(real, imag)
-    raise DamagedError("the manifest has a value of an unknown form")
+    raise Flaw("the manifest has a value of an unknown form")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn, get_args
 
-from worldloom.store._errors import DamagedError, UnstorableError
+from worldloom.store._errors import Flaw, UnstorableError
 from worldloom.store._frames import BLOCK, LARGEST_FRAME, Frame
 from worldloom.store._leaves import DTYPES, Kind, Leaf, decode_value, encode_value
 
@@ -80,6 +80,11 @@ def to_json(manifest: Manifest) -> bytes:
         raise UnstorableError(f"A value cannot be written to the manifest: {error}.") from error
 
 
+def structure_of(manifest: Manifest) -> bytes:
+    """Tree, leaves and plain values, in a form that can be compared."""
+    return to_json(Manifest(manifest.tree, manifest.leaves, (), {}))
+
+
 def _leaf_to_json(leaf: Leaf) -> dict[str, Any]:
     entry: dict[str, Any] = {"path": leaf.path, "kind": leaf.kind}
     if leaf.has_data:
@@ -125,7 +130,7 @@ def from_json(text: bytes) -> Manifest:
             text.decode("ascii"), object_pairs_hook=_no_twins, parse_constant=_no_constants
         )
     except (ValueError, RecursionError) as error:
-        raise DamagedError(f"the manifest is not valid JSON ({error})") from error
+        raise Flaw(f"the manifest is not valid JSON ({error})") from error
     match document:
         case {
             "tree": tree,
@@ -136,10 +141,10 @@ def from_json(text: bytes) -> Manifest:
         }:
             leaves = tuple(_leaf(entry) for entry in leaf_entries)
             if len({leaf.path for leaf in leaves}) != len(leaves):
-                raise DamagedError("the manifest lists two leaves of the same path")
+                raise Flaw("the manifest lists two leaves of the same path")
             parts = tuple(_part(entry, leaves) for entry in part_entries)
             return Manifest(tree, leaves, parts, meta, _origin(origin))
-    raise DamagedError("the manifest lacks an entry it must have")
+    raise Flaw("the manifest lacks an entry it must have")
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -155,13 +160,13 @@ def _no_constants(name: str) -> NoReturn:
 
 def _size(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**63:
-        raise DamagedError(f"the manifest has {value!r} where a size was expected")
+        raise Flaw(f"the manifest has {value!r} where a size was expected")
     return value
 
 
 def _sizes(values: Any) -> tuple[int, ...]:
     if not isinstance(values, list) or len(values) > MAX_RANK:
-        raise DamagedError("the manifest has a shape that no array has")
+        raise Flaw("the manifest has a shape that no array has")
     return tuple(_size(value) for value in values)
 
 
@@ -180,12 +185,12 @@ def _leaf(entry: Any) -> Leaf:
             "shape": s,
         }:
             return Leaf(path, kind, _dtype(dtype), _sizes(s))
-    raise DamagedError(f"the manifest has a leaf that is none of {', '.join(get_args(Kind))}")
+    raise Flaw(f"the manifest has a leaf that is none of {', '.join(get_args(Kind))}")
 
 
 def _dtype(name: str) -> str:
     if name not in DTYPES:
-        raise DamagedError(f"the manifest has a leaf of the unknown dtype {name!r}")
+        raise Flaw(f"the manifest has a leaf of the unknown dtype {name!r}")
     return name
 
 
@@ -194,21 +199,19 @@ def _part(entry: Any, leaves: tuple[Leaf, ...]) -> Part:
         case {"leaf": int(index), "start": start, "shape": shape, "frames": list(frames)}:
             part = Part(index, _sizes(start), _sizes(shape), tuple(_frame(f) for f in frames))
         case _:
-            raise DamagedError("the manifest has a part that lacks an entry")
+            raise Flaw("the manifest has a part that lacks an entry")
     if not 0 <= part.leaf < len(leaves) or not leaves[part.leaf].has_data:
-        raise DamagedError("the manifest has a part of a leaf that does not exist")
+        raise Flaw("the manifest has a part of a leaf that does not exist")
     leaf = leaves[part.leaf]
     inside = len(part.start) == len(part.shape) == len(leaf.shape) and all(
         first + extent <= whole
         for first, extent, whole in zip(part.start, part.shape, leaf.shape, strict=True)
     )
     if not inside:
-        raise DamagedError(f"leaf {leaf.path} has a part outside of its shape {leaf.shape}")
+        raise Flaw(f"leaf {leaf.path} has a part outside of its shape {leaf.shape}")
     nbytes = math.prod(part.shape) * DTYPES[leaf.dtype].itemsize
     if nbytes == 0 or len(part.frames) != -(-nbytes // BLOCK):
-        raise DamagedError(
-            f"leaf {leaf.path} has a part of {nbytes} bytes in {len(part.frames)} frames"
-        )
+        raise Flaw(f"leaf {leaf.path} has a part of {nbytes} bytes in {len(part.frames)} frames")
     return part
 
 
@@ -216,7 +219,7 @@ def _frame(entry: Any) -> Frame:
     match entry:
         case [int(size), str(sha256)] if 0 < size <= LARGEST_FRAME and len(sha256) == 64:
             return Frame(size, sha256)
-    raise DamagedError("the manifest has a frame that no writer makes")
+    raise Flaw("the manifest has a frame that no writer makes")
 
 
 def _origin(entry: Any) -> Origin | None:
@@ -225,4 +228,4 @@ def _origin(entry: Any) -> Origin | None:
             return None
         case {"step": step, "process": process, "processes": processes}:
             return Origin(_size(step), _size(process), _size(processes))
-    raise DamagedError("the manifest names a snapshot in an unknown form")
+    raise Flaw("the manifest names a snapshot in an unknown form")

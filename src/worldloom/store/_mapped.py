@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -39,8 +40,8 @@ def create_mapped(
 ) -> np.memmap[Any, Any]:
     """Make a `.npy` file of zeros and map it for reading and writing.
 
-    Any NumPy opens it. The room on disk is reserved now: a full disk is an error here, and not
-    a crash when an element is written later. A file of that name is replaced.
+    Any NumPy opens it. On Linux, the room on disk is reserved now: a full disk is an error
+    here, and not a crash when an element is written later. A file of that name is replaced.
 
     ```python
     import numpy as np
@@ -65,10 +66,20 @@ def create_mapped(
         header = _header(shape, dtype)
         file.write(header)
         file.flush()
-        nbytes = math.prod(shape) * dtype.itemsize
-        if nbytes:
-            os.posix_fallocate(file.fileno(), len(header), nbytes)
+        _reserve(file, len(header), math.prod(shape) * dtype.itemsize)
     return open_mapped(path, "r+")
+
+
+def _reserve(file: BinaryIO, offset: int, nbytes: int) -> None:
+    """Make the file `nbytes` of zeros longer than `offset`, in real blocks where that can be had.
+
+    A hole that the disk has no room for is found out by a write through the map, which no
+    program survives.
+    """
+    if nbytes and sys.platform == "linux":
+        os.posix_fallocate(file.fileno(), offset, nbytes)
+    else:
+        file.truncate(offset + nbytes)
 
 
 def _header(shape: tuple[int, ...], dtype: np.dtype) -> bytes:
@@ -105,16 +116,17 @@ def open_mapped(
         )
 
 
-def shrink_mapped(path: str | os.PathLike[str], rows: int) -> None:
-    """Cut the leading axis of a `.npy` file to its first `rows` entries, in place.
+def resize_mapped(path: str | os.PathLike[str], rows: int) -> None:
+    """Give the leading axis of a `.npy` file `rows` entries, in place.
 
-    The header is rewritten first and the file cut after it, so a kill in between leaves a
-    valid file. Drop all maps of the file before: touching a row that is gone crashes Python.
+    New entries are zero. Header and length are changed in the order that leaves a valid file if
+    the process is killed in between. Drop all maps of the file before: touching a row that is
+    gone crashes Python.
     """
     path = Path(path)
-    with disk_errors("shrink", path), path.open("r+b") as file:
+    with disk_errors("resize", path), path.open("r+b") as file:
         head = _read_head(path, file)
-        if not head.shape or not 0 <= rows <= head.shape[0]:
+        if not head.shape or rows < 0:
             raise ArgumentError(
                 f"rows is {rows}; the array in {str(path)!r} has shape {head.shape}."
             )
@@ -129,11 +141,18 @@ def shrink_mapped(path: str | os.PathLike[str], rows: int) -> None:
                 f"The header of {str(path)!r} has {head.offset} bytes and would need "
                 f"{len(header)}. It was not made by create_mapped; copy the rows instead."
             )
+        old = math.prod(head.shape) * head.dtype.itemsize
+        new = math.prod(shape) * head.dtype.itemsize
+        if new > old:
+            # What lies behind the last entry is not part of the array, and may be anything.
+            file.truncate(head.offset + old)
+            _reserve(file, head.offset + old, new - old)
+            os.fsync(file.fileno())
         file.seek(0)
         file.write(header)
         file.flush()
         os.fsync(file.fileno())
-        file.truncate(head.offset + math.prod(shape) * head.dtype.itemsize)
+        file.truncate(head.offset + new)
         os.fsync(file.fileno())
 
 

@@ -18,14 +18,15 @@ from worldloom.store._archive import check_level
 from worldloom.store._errors import (
     ArgumentError,
     DamagedError,
+    Flaw,
+    ForeignFileError,
     MissingError,
-    StoreError,
 )
 from worldloom.store._files import atomic_write, disk_errors, sync_folder
 from worldloom.store._format import Reader, open_reader, write
 from worldloom.store._join import read_leaves
 from worldloom.store._leaves import describe
-from worldloom.store._manifest import Manifest, Origin, checked_meta
+from worldloom.store._manifest import Manifest, Origin, checked_meta, structure_of
 from worldloom.store._shards import my_boxes
 from worldloom.store._template import check, fill
 from worldloom.store._tree import take_apart
@@ -89,26 +90,27 @@ class Snapshots:
         """
         if step < 0:
             raise ArgumentError(f"step is {step}; it must not be negative.")
-        structure, found = take_apart(tree)
-        leaves = tuple(describe(path, leaf) for path, leaf in found)
         origin = Origin(step, jax.process_index(), jax.process_count())
-        manifest = Manifest(structure, leaves, (), checked_meta(meta), origin)
         writing = self.folder / _WRITING
-        with _together.everyone(f"prepare {str(self.folder)!r}"):
+        with _together.everyone(f"prepare snapshot {step}"):
+            structure, found = take_apart(tree)
+            leaves = [leaf for _, leaf in found]
+            described = tuple(describe(path, leaf) for path, leaf in found)
+            manifest = Manifest(structure, described, (), checked_meta(meta), origin)
+            target = self._next_path(step)
             if origin.process == 0:
                 self._prepare(writing)
         try:
-            _together.agree(manifest, [leaf for _, leaf in found])
+            _together.agree(manifest, leaves)
             with _together.everyone(f"write snapshot {step}"):
                 name = f"process-{origin.process:05}-of-{origin.processes:05}.loom"
                 with atomic_write(writing / name) as file:
-                    write(file, manifest, my_boxes([leaf for _, leaf in found]), self.level)
+                    write(file, manifest, my_boxes(leaves), self.level)
         except BaseException:
             if origin.process == 0:
                 shutil.rmtree(writing, ignore_errors=True)
             raise
         with _together.everyone(f"finish snapshot {step}"):
-            target = self._next_path(step)
             if origin.process == 0:
                 with disk_errors("finish", target):
                     os.rename(writing, target)
@@ -132,25 +134,36 @@ class Snapshots:
         many processes wrote them. A newest snapshot that is damaged is an error which lists the
         older ones: to go back is your decision, `load(like, step=...)`.
         """
-        steps = self.steps()
-        if step is None and not steps:
-            raise MissingError(2, "There is no snapshot in the folder", str(self.folder))
-        wanted = steps[-1] if step is None else step
-        if wanted not in steps:
-            raise MissingError(
-                2, f"There is no snapshot of step {wanted}; there are {steps}", str(self.folder)
-            )
-        path = next(found.path for found in self._newest_revisions() if found.step == wanted)
+        path, wanted = self._find(step)
         try:
             return _load(path, wanted, like)
         except DamagedError as error:
-            older = [other for other in steps if other < wanted]
+            older = [other for other in self.steps() if other < wanted]
             advice = (
                 f"Older snapshots: {older}. To go back: load(like, step={older[-1]})."
                 if older
                 else "There is no older snapshot."
             )
             raise DamagedError(f"Snapshot {wanted} cannot be loaded. {error} {advice}") from error
+
+    def read_meta(self, *, step: int | None = None) -> dict[str, Any]:
+        """The meta mapping of snapshot `step`, by default the newest, without its data."""
+        path, wanted = self._find(step)
+        with _open_all(path, wanted) as readers:
+            return readers[0].manifest.meta
+
+    def _find(self, step: int | None) -> tuple[Path, int]:
+        found = {found.step: found.path for found in self._newest_revisions()}
+        if not found:
+            raise MissingError(2, "There is no snapshot in the folder", str(self.folder))
+        wanted = max(found) if step is None else step
+        if wanted not in found:
+            raise MissingError(
+                2,
+                f"There is no snapshot of step {wanted}; there are {sorted(found)}",
+                str(self.folder),
+            )
+        return found[wanted], wanted
 
     def _prepare(self, writing: Path) -> None:
         """Make the folder and an empty place to write in; remove what killed writers left."""
@@ -190,7 +203,7 @@ class Snapshots:
 def _load(path: Path, step: int, like: Any) -> tuple[Any, dict[str, Any]]:
     with _open_all(path, step) as readers:
         manifest = readers[0].manifest
-        with readers[0].damage():
+        with readers[0].naming_flaws():
             check(f"Snapshot {str(path)!r}", manifest.leaves, like)
         return fill(like, manifest.leaves, read_leaves(readers, max_bytes=None)), manifest.meta
 
@@ -206,16 +219,14 @@ def _open_all(path: Path, step: int) -> Iterator[list[Reader]]:
     with contextlib.ExitStack() as stack:
         try:
             readers = [stack.enter_context(open_reader(path / name)) for name in files]
-        except DamagedError:
-            raise
-        except StoreError as error:
+        except (ForeignFileError, MissingError) as error:
             raise DamagedError(str(error)) from error
-        first = readers[0].manifest
+        first = structure_of(readers[0].manifest)
         for process, reader in enumerate(readers):
             manifest = reader.manifest
-            with reader.damage():
+            with reader.naming_flaws():
                 if manifest.origin != Origin(step, process, len(readers)):
-                    raise DamagedError(f"it belongs to another snapshot ({manifest.origin})")
-                if (manifest.tree, manifest.leaves) != (first.tree, first.leaves):
-                    raise DamagedError("its tree is not the tree of the other files")
+                    raise Flaw(f"it belongs to another snapshot ({manifest.origin})")
+                if structure_of(manifest) != first:
+                    raise Flaw("its tree is not the tree of the other files")
         yield readers

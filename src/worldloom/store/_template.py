@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from worldloom.store._errors import DamagedError, MismatchError
+from worldloom.store._errors import Flaw, MismatchError
 from worldloom.store._leaves import PLAIN, Leaf, as_keys, is_key
 
 _SHOWN = 8
@@ -75,7 +75,7 @@ def abstract_keys(leaf: Leaf) -> jax.ShapeDtypeStruct:
             jax.ShapeDtypeStruct(leaf.shape, leaf.dtype),
         )
     except (TypeError, ValueError) as error:
-        raise DamagedError(
+        raise Flaw(
             f"leaf {leaf.path} has key data {leaf.dtype}{list(leaf.shape)}, which are no keys of "
             f"{leaf.note!r} ({error})"
         ) from error

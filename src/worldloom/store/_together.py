@@ -13,7 +13,7 @@ import numpy as np
 from worldloom.store._errors import MismatchError, StoreError
 from worldloom.store._frames import raw_bytes
 from worldloom.store._leaves import elements, is_array
-from worldloom.store._manifest import Manifest, to_json
+from worldloom.store._manifest import Manifest, structure_of
 from worldloom.store._shards import is_spread
 
 
@@ -41,7 +41,7 @@ def agree(manifest: Manifest, leaves: Sequence[Any]) -> None:
     """
     if jax.process_count() == 1:
         return
-    digest = hashlib.sha256(to_json(Manifest(manifest.tree, manifest.leaves, (), {})))
+    digest = hashlib.sha256(structure_of(manifest))
     for leaf in leaves:
         if is_array(leaf) and not is_spread(leaf):
             digest.update(raw_bytes(elements(leaf)))

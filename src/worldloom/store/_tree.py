@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jax.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
 
-from worldloom.store._errors import DamagedError, UnstorableError
+from worldloom.store._errors import Flaw, UnstorableError
 
 Node = list[Any]
 """`["leaf", index]`, `["none"]`, `["list", [node, ...]]`, `["tuple", [node, ...]]`,
@@ -95,14 +95,14 @@ def put_together(structure: Any, leaves: list[Any]) -> Any:
                         case [key, child] if type(key) in _KEYS and key not in result:
                             result[key] = visit(child)
                         case _:
-                            raise DamagedError("the manifest has a dictionary entry it cannot have")
+                            raise Flaw("the manifest has a dictionary entry it cannot have")
                 return result
-        raise DamagedError("the manifest has a tree node it cannot have")
+        raise Flaw("the manifest has a tree node it cannot have")
 
     try:
         tree = visit(structure)
     except RecursionError as error:
-        raise DamagedError("the tree in the manifest is nested too deeply") from error
+        raise Flaw("the tree in the manifest is nested too deeply") from error
     if unused:
-        raise DamagedError("the manifest lists leaves that its tree does not use")
+        raise Flaw("the manifest lists leaves that its tree does not use")
     return tree
