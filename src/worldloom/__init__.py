@@ -14,17 +14,61 @@ from worldloom.compile import count_compiles as count_compiles
 from worldloom.compile import default_cache_folder as default_cache_folder
 from worldloom.compile import enable_cache as enable_cache
 from worldloom.compile import no_compiles as no_compiles
+from worldloom.loop import At as At
+from worldloom.loop import Checkpoint as Checkpoint
+from worldloom.loop import Column as Column
+from worldloom.loop import Every as Every
+from worldloom.loop import Fault as Fault
+from worldloom.loop import FaultError as FaultError
+from worldloom.loop import Final as Final
+from worldloom.loop import MemorySink as MemorySink
+from worldloom.loop import NoProgress as NoProgress
+from worldloom.loop import NpySink as NpySink
+from worldloom.loop import Progress as Progress
+from worldloom.loop import ProgressBar as ProgressBar
+from worldloom.loop import ResumeError as ResumeError
+from worldloom.loop import RunInterrupted as RunInterrupted
+from worldloom.loop import RunResult as RunResult
+from worldloom.loop import Sink as Sink
+from worldloom.loop import SinkError as SinkError
+from worldloom.loop import StepError as StepError
+from worldloom.loop import ZarrSink as ZarrSink
+from worldloom.loop import load_records as load_records
+from worldloom.loop import run as run
+from worldloom.loop import unroll as unroll
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "At",
+    "Checkpoint",
+    "Column",
     "Compiled",
+    "Every",
+    "Fault",
+    "FaultError",
+    "Final",
+    "MemorySink",
+    "NoProgress",
+    "NpySink",
+    "Progress",
+    "ProgressBar",
+    "ResumeError",
+    "RunInterrupted",
+    "RunResult",
+    "Sink",
+    "SinkError",
+    "StepError",
     "WorldloomError",
+    "ZarrSink",
     "compiled",
     "count_compiles",
     "default_cache_folder",
     "enable_cache",
+    "load_records",
     "no_compiles",
+    "run",
+    "unroll",
 ]
 
 enable_cache()

@@ -49,7 +49,7 @@ def enable_cache(folder: str | Path | None = None) -> Path | None:
     if folder is None:
         if wanted == "off":
             return None
-        given = jax.config.read("jax_compilation_cache_dir")
+        given = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
         if given is not None:
             return Path(given)
     place = Path(wanted) if wanted else default_cache_folder()

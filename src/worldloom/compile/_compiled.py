@@ -146,6 +146,10 @@ class Compiled(Generic[P, R]):
             return self._jitted_apart.lower(*self._take_apart(args, kwargs))
         return self._jitted.lower(*args, **kwargs)
 
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Shapes of the result for these arguments; traced at most once for each kind of them."""
+        return self._jitted.eval_shape(*args, **kwargs)
+
     def warm_up(self, *args: P.args, **kwargs: P.kwargs) -> float:
         """Compile from shapes alone, running nothing, and return the seconds it took.
 

@@ -1,0 +1,38 @@
+"""Ctrl-C during a run: the first ends it after the running chunk, the second at once."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+
+
+class Interrupt:
+    """Whether the user has asked the run to end."""
+
+    def __init__(self):
+        self.asked = False
+
+
+@contextlib.contextmanager
+def catch_interrupt() -> Iterator[Interrupt]:
+    """Turn the first SIGINT into a flag; the second raises `KeyboardInterrupt` as usual.
+
+    Only the main thread can handle signals; elsewhere the flag is never set.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(signum, frame):
+        interrupt.asked = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)

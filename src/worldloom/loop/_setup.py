@@ -1,0 +1,225 @@
+"""Everything that is settled before the first step: placement, program, records, buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array
+
+from worldloom.compile import compiled
+from worldloom.compile._frame import take_apart
+from worldloom.loop._inputs import Inputs
+from worldloom.loop._program import Carry, Faults, OnFault, Program, StepError, outline
+from worldloom.loop._records import flatten_saves, plan_records
+
+# Bytes of records on the device at once, of which there are two sets, and of a window of inputs.
+BUFFER_BYTES = 64 * 2**20
+
+
+class Setup:
+    """A run that is ready to begin.
+
+    **Attributes:**
+
+    - `program`: what is compiled.
+    - `step`: the arrays bound to the step.
+    - `carry`: the first state, copied, and no faults.
+    - `inputs`: inputs in windows.
+    - `records`: the columns that records fill.
+    - `replicated`: how to place what every device needs; `None` with one device.
+    """
+
+    def __init__(
+        self,
+        step: Callable,
+        state: Any,
+        inputs: Any,
+        *,
+        length: int,
+        save: Any,
+        checks: Mapping[str, Callable],
+        on_fault: OnFault,
+    ):
+        if not 0 <= length < 2**31:
+            raise ValueError(f"length={length}: expected a number of steps from 0 to 2**31 - 1")
+        if on_fault not in get_args(OnFault):
+            raise ValueError(f"on_fault={on_fault!r}: expected one of {get_args(OnFault)}")
+        if any(isinstance(leaf, Tracer) for leaf in jtu.tree_leaves(state)):
+            raise StepError(
+                "run() drives the device from the host and cannot itself be traced by jit, grad or "
+                "vmap; inside those use worldloom.unroll"
+            )
+        self.step, step_frame = take_apart(step)
+        arrays, state_frame = take_apart(state)
+        self.inputs = Inputs(inputs, length, BUFFER_BYTES)
+        saves, names, tree = flatten_saves(save, length)
+        mesh = _mesh_of(arrays)
+        self.replicated = None if mesh is None else NamedSharding(mesh, PartitionSpec())
+        arrays = _enter(arrays, state_frame.names("state"), self.replicated)
+        self.program = Program(
+            step=step_frame,
+            state=state_frame,
+            inputs=self.inputs.frame,
+            saves=saves,
+            checks=tuple(checks.items()),
+            on_fault=on_fault,
+            indexed=not self.inputs.present,
+            placement=None,
+        )
+        window, _ = self.inputs.window(0, min(1, length), self.replicated)
+        asked = (self.program, self.step, arrays, window)
+        shapes, flags = outline.eval_shape(*asked)
+        worlds = _worlds(checks, flags)
+        shardings = fault_sharding = None
+        if mesh is not None:
+            compiled_outline = outline.lower(*asked).compile()
+            shardings, flag_shardings = compiled_outline.output_shardings
+            shardings = [jtu.tree_leaves(s) for s in shardings]
+            fault_sharding = flag_shardings[0] if flag_shardings else self.replicated
+        self.records = plan_records(saves, names, tree, shapes, shardings, length)
+        self._capacity = self._row_capacity()
+        self._buffer_shardings = shardings and [
+            [_behind_rows(leaf, mesh) for leaf in leaves] for leaves in shardings
+        ]
+        if mesh is not None:
+            self.program = self.program.placed(
+                [x.sharding for x in arrays], fault_sharding, self._buffer_shardings
+            )
+        self.carry = Carry(arrays, _no_faults(worlds, fault_sharding))
+
+    def buffers(self) -> list[list[Array]]:
+        """A set of empty buffers for records."""
+        return [
+            [
+                _zeros((capacity + 1, *column.shape), column.dtype, self._sharding(i, j))
+                for j, column in enumerate(columns)
+            ]
+            for i, (columns, capacity) in enumerate(
+                zip(self.records.columns, self._capacity, strict=True)
+            )
+        ]
+
+    def furthest(self, done: int, length: int) -> int:
+        """The step that a chunk beginning at `done` may go to without overflowing anything."""
+        stop = min(length, done + self.inputs.limit if self.inputs.present else length)
+        for save, rows, capacity in zip(
+            self.records.saves, self.records.rows(done), self._capacity, strict=True
+        ):
+            stop = min(stop, save.reach(rows + capacity))
+        block = self.program.block
+        return stop if stop == length else max(stop // block * block, min(done + block, length))
+
+    def describe(self, length: int) -> dict[str, Any]:
+        """What two runs must have in common for one to resume the other, in plain values."""
+        names = self.program.state.names("state")
+        return {
+            "length": length,
+            "state": {
+                n: [str(x.dtype), list(x.shape)]
+                for n, x in zip(names, self.carry.state, strict=True)
+            },
+            "records": {
+                c.name: [c.rows, str(c.dtype), list(c.shape)] for c in self.records.all_columns()
+            },
+            "checks": [message for message, _ in self.program.checks],
+            "on_fault": self.program.on_fault,
+        }
+
+    def pack(self, carry: Carry) -> dict[str, Any]:
+        """A carry as it is saved: arrays by name."""
+        names = self.program.state.names("state")
+        return {
+            "state": dict(zip(names, carry.state, strict=True)),
+            "faults": carry.faults._asdict(),
+        }
+
+    def unpack(self, tree: dict[str, Any]) -> Carry:
+        """The carry that `pack` made this of."""
+        names = self.program.state.names("state")
+        return Carry([tree["state"][name] for name in names], Faults(**tree["faults"]))
+
+    def _row_capacity(self) -> list[int]:
+        """Rows in each save's buffers: powers of two, so that lengths share programs."""
+        share = BUFFER_BYTES // max(1, len(self.records.saves))
+        capacity = []
+        for columns in self.records.columns:
+            row = sum(column.row_bytes for column in columns)
+            rows = columns[0].rows if columns else 1
+            fits = max(1, share // max(1, row))
+            capacity.append(min(1 << max(0, rows - 1).bit_length(), 1 << (fits.bit_length() - 1)))
+        return capacity
+
+    def _sharding(self, save: int, leaf: int) -> Any:
+        return self._buffer_shardings[save][leaf] if self._buffer_shardings else None
+
+
+@compiled
+def _copy(arrays: list[Array]) -> list[Array]:
+    """Copies that may be donated, without weak types, so that a loop can carry them."""
+    return [
+        jnp.copy(x)
+        if jnp.issubdtype(x.dtype, jax.dtypes.extended)
+        else lax.convert_element_type(jnp.copy(x), x.dtype)
+        for x in arrays
+    ]
+
+
+def _enter(arrays: list[Any], names: list[str], replicated: Any) -> list[Array]:
+    """Host arrays become device arrays here, at the door."""
+    entered = []
+    for array, name in zip(arrays, names, strict=True):
+        try:
+            array = jnp.asarray(array)
+        except TypeError as error:
+            raise StepError(f"{name} cannot be an array of JAX: {error}") from error
+        if replicated is not None and len(array.sharding.device_set) == 1:
+            array = jax.device_put(array, replicated)
+        entered.append(array)
+    return _copy(entered)
+
+
+def _mesh_of(arrays: list[Any]) -> Mesh | None:
+    """The mesh that the state is spread over, if it is spread at all."""
+    for array in arrays:
+        if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
+            if isinstance(array.sharding, NamedSharding):
+                return array.sharding.mesh  # pyright: ignore[reportReturnType]
+            raise StepError(
+                "the state is spread over devices without a mesh; place it with "
+                "worldloom.mesh.shard or a jax.sharding.NamedSharding"
+            )
+    return None
+
+
+def _worlds(checks: Mapping[str, Callable], flags: list[Any]) -> tuple[int, ...]:
+    """The shape that all checks share: one value, or one for each world."""
+    for message, flag in zip(checks, flags, strict=True):
+        if flag.dtype != jnp.bool_:
+            raise StepError(f"check {message!r} returns {flag.dtype}; expected bool")
+        if flag.shape != flags[0].shape:
+            raise StepError(
+                f"check {message!r} has shape {list(flag.shape)}, but the first check has "
+                f"{list(flags[0].shape)}; all must be single values or one for each world"
+            )
+    return flags[0].shape if flags else ()
+
+
+def _no_faults(worlds: tuple[int, ...], sharding: Any) -> Faults:
+    return Faults(_zeros(worlds, np.int32, sharding), _zeros(worlds, np.int32, sharding))
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any, sharding: Any) -> Array:
+    return jnp.zeros(shape, dtype, device=sharding)
+
+
+def _behind_rows(sharding: Any, mesh: Any) -> NamedSharding:
+    """The sharding of many rows, given that of one."""
+    return NamedSharding(mesh, PartitionSpec(None, *sharding.spec))
