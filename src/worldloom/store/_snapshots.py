@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from errno import ENOENT
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,36 +135,39 @@ class Snapshots:
         many processes wrote them. A newest snapshot that is damaged is an error which lists the
         older ones: to go back is your decision, `load(like, step=...)`.
         """
-        path, wanted = self._find(step)
+        with self._opened(step) as readers:
+            manifest = readers[0].manifest
+            with readers[0].naming_flaws():
+                check(f"Snapshot {str(readers[0].path.parent)!r}", manifest.leaves, like)
+            tree = fill(like, manifest.leaves, read_leaves(readers, max_bytes=None))
+            return tree, manifest.meta
+
+    def read_meta(self, *, step: int | None = None) -> dict[str, Any]:
+        """The meta mapping of snapshot `step`, by default the newest, without its data."""
+        with self._opened(step) as readers:
+            return readers[0].manifest.meta
+
+    @contextlib.contextmanager
+    def _opened(self, step: int | None) -> Iterator[list[Reader]]:
+        """Readers of all files of a snapshot. If it is damaged, the error tells what else is."""
+        snapshots = {found.step: found.path for found in self._newest_revisions()}
+        if not snapshots:
+            raise MissingError(ENOENT, "There is no snapshot in the folder", str(self.folder))
+        wanted = max(snapshots) if step is None else step
+        if wanted not in snapshots:
+            reason = f"There is no snapshot of step {wanted}; there are {list(snapshots)}"
+            raise MissingError(ENOENT, reason, str(self.folder))
         try:
-            return _load(path, wanted, like)
+            with _open_all(snapshots[wanted], wanted) as readers:
+                yield readers
         except DamagedError as error:
-            older = [other for other in self.steps() if other < wanted]
+            older = [other for other in snapshots if other < wanted]
             advice = (
                 f"Older snapshots: {older}. To go back: load(like, step={older[-1]})."
                 if older
                 else "There is no older snapshot."
             )
             raise DamagedError(f"Snapshot {wanted} cannot be loaded. {error} {advice}") from error
-
-    def read_meta(self, *, step: int | None = None) -> dict[str, Any]:
-        """The meta mapping of snapshot `step`, by default the newest, without its data."""
-        path, wanted = self._find(step)
-        with _open_all(path, wanted) as readers:
-            return readers[0].manifest.meta
-
-    def _find(self, step: int | None) -> tuple[Path, int]:
-        found = {found.step: found.path for found in self._newest_revisions()}
-        if not found:
-            raise MissingError(2, "There is no snapshot in the folder", str(self.folder))
-        wanted = max(found) if step is None else step
-        if wanted not in found:
-            raise MissingError(
-                2,
-                f"There is no snapshot of step {wanted}; there are {sorted(found)}",
-                str(self.folder),
-            )
-        return found[wanted], wanted
 
     def _prepare(self, writing: Path) -> None:
         """Make the folder and an empty place to write in; remove what killed writers left."""
@@ -198,14 +202,6 @@ class Snapshots:
 
     def _newest_revisions(self) -> list[_Found]:
         return sorted({found.step: found for found in self._all()}.values())
-
-
-def _load(path: Path, step: int, like: Any) -> tuple[Any, dict[str, Any]]:
-    with _open_all(path, step) as readers:
-        manifest = readers[0].manifest
-        with readers[0].naming_flaws():
-            check(f"Snapshot {str(path)!r}", manifest.leaves, like)
-        return fill(like, manifest.leaves, read_leaves(readers, max_bytes=None)), manifest.meta
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class CompressedStorage:
         path = self._path(name)
         if not path.exists():
             raise MissingError(
-                2, f"There is no entry {name!r}; there are {self.names()}", str(path)
+                ENOENT, f"There is no entry {name!r}; there are {self.names()}", str(path)
             )
         return load(path)
 
