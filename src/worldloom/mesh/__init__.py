@@ -1,0 +1,37 @@
+"""The same program on one device, many devices, many processes, many hosts.
+
+The worlds of a batch are split over the devices along their leading axis. A program written
+for one device runs unchanged on many: `shard` the state, run, `gather` the result.
+"""
+
+from __future__ import annotations
+
+from worldloom.mesh._arrays import gather as gather
+from worldloom.mesh._arrays import replicate as replicate
+from worldloom.mesh._arrays import shard as shard
+from worldloom.mesh._devices import AXIS as AXIS
+from worldloom.mesh._devices import use_cpu_devices as use_cpu_devices
+from worldloom.mesh._devices import worlds_mesh as worlds_mesh
+from worldloom.mesh._each_device import each_device as each_device
+from worldloom.mesh._errors import LaunchError as LaunchError
+from worldloom.mesh._errors import MeshError as MeshError
+from worldloom.mesh._errors import StartError as StartError
+from worldloom.mesh._launch import launch as launch
+from worldloom.mesh._start import abort as abort
+from worldloom.mesh._start import start as start
+
+__all__ = [
+    "AXIS",
+    "LaunchError",
+    "MeshError",
+    "StartError",
+    "abort",
+    "each_device",
+    "gather",
+    "launch",
+    "replicate",
+    "shard",
+    "start",
+    "use_cpu_devices",
+    "worlds_mesh",
+]
