@@ -1,0 +1,58 @@
+"""Rare, expensive work on the lanes that need it, and on no others.
+
+Under `vmap` a `cond` runs both branches for every world. Here the worlds that need the work
+are gathered into blocks, and the work runs once a block; no world, no block, no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, PyTree
+
+
+def on_active_lanes(
+    function: Callable[..., PyTree],
+    arguments: tuple[PyTree, ...],
+    active: Bool[Array, " lanes"],
+    *,
+    otherwise: PyTree,
+    block: int,
+) -> PyTree:
+    """`function(*arguments)` in the active lanes, `otherwise` in the rest.
+
+    **Arguments:**
+
+    - `function`: takes and returns pytrees of arrays whose last axis is lanes; each lane of
+      the result depends on that lane alone. It is called with `block` lanes.
+    - `arguments`: its arguments, with all lanes.
+    - `active`: the lanes to work on.
+    - `otherwise`: a pytree like the result, with all lanes.
+    - `block`: lanes gathered at a time.
+    """
+    lanes = active.shape[0]
+    block = min(block, lanes)
+    place = jnp.cumsum(active, dtype=jnp.int32) - 1
+    total = place[-1] + 1
+    # Lane numbers of the active lanes, then the number `lanes`, which no lane has.
+    queue = jnp.full(lanes + block, lanes, jnp.int32)
+    queue = queue.at[jnp.where(active, place, lanes + block)].set(
+        jnp.arange(lanes, dtype=jnp.int32), mode="drop"
+    )
+
+    def work(carry):
+        start, result = carry
+        picked = jax.lax.dynamic_slice(queue, (start,), (block,))
+        gathered = jax.tree.map(
+            lambda leaf: jnp.take(leaf, picked, axis=-1, mode="clip"), arguments
+        )
+        done = function(*gathered)
+        result = jax.tree.map(
+            lambda old, new: old.at[..., picked].set(new, mode="drop"), result, done
+        )
+        return start + block, result
+
+    start = jnp.int32(0)
+    return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
