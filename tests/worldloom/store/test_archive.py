@@ -105,7 +105,9 @@ def test_dicts_keep_their_order(path: Path):
 @pytest.mark.parametrize("abstract", [False, True])
 def test_the_state_of_a_world_comes_back(world: World, abstract: bool, path: Path):
     store.save(path, world.state)
-    like = jax.eval_shape(lambda: world.state) if abstract else jax.tree.map(lambda x: x, world.state)
+    like = (
+        jax.eval_shape(lambda: world.state) if abstract else jax.tree.map(lambda x: x, world.state)
+    )
     back = store.load(path, like=like)
     assert eqx.tree_equal(back, world.state, typematch=True)
     world.step(back, world.inputs[0] if world.inputs is not None else jnp.int32(0))
@@ -124,7 +126,13 @@ def test_jax_arrays_of_any_dtype_and_shape(dtype, shape: tuple[int, ...], path: 
 
 def test_arrays_in_any_memory_order(path: Path):
     block = np.arange(24).reshape(2, 3, 4)
-    tree = [block.T, block[:, ::-1, ::2], np.asfortranarray(block), block.astype(">i4"), block[0, 0, 0]]
+    tree = [
+        block.T,
+        block[:, ::-1, ::2],
+        np.asfortranarray(block),
+        block.astype(">i4"),
+        block[0, 0, 0],
+    ]
     store.save(path, tree)
     for before, after in zip(tree, store.load(path), strict=True):
         assert np.array_equal(before, after)
@@ -345,7 +353,7 @@ def test_arguments_out_of_range(path: Path):
     store.save(path, np.zeros(100))
     with pytest.raises(store.ArgumentError, match="max_bytes is -1"):
         store.load(path, max_bytes=-1)
-    with pytest.raises(store.TooLargeError, match="800 bytes.*limit is 799"):
+    with pytest.raises(store.TooLargeError, match=r"800 bytes.*limit is 799"):
         store.load(path, max_bytes=799)
     assert store.load(path, max_bytes=800).shape == (100,)
 
