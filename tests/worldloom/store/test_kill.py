@@ -82,14 +82,16 @@ path = folder / "tree.loom"
 def write_for_ever():
     for step in itertools.count(1):
         store.save(path, {"x": np.full(2_000_000, step)}, meta={"step": step}, level=1)
+start = time.monotonic()
 store.save(path, {"x": np.zeros(2_000_000, int)}, meta={"step": 0})
+duration = time.monotonic() - start
 random.seed(0)
 steps = []
-for _ in range(10):
+while len(steps) < 10 or (max(steps) == 0 and len(steps) < 100):
     pid = os.fork()
     if pid == 0:
         write_for_ever()
-    time.sleep(random.uniform(0.02, 0.15))
+    time.sleep(random.uniform(0.2, 3) * duration)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     x, meta = store.load(path)["x"], store.read_meta(path)
