@@ -1,0 +1,35 @@
+"""`worldloom demo`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from worldloom.cli._command import Command
+
+
+@dataclasses.dataclass(frozen=True)
+class Demo:
+    """What `worldloom demo` does."""
+
+    out: Path = Path("out")
+    """Folder for the report and everything it is made from."""
+
+
+def run(config: Demo) -> int | None:
+    """Run the demo into the folder."""
+    from worldloom import demo
+
+    return demo.main(config.out)
+
+
+COMMAND = Command(
+    "demo",
+    "Run a small world batched by thousands, and leave a page that shows it.",
+    Demo,
+    run,
+    examples=(
+        ("worldloom demo", "leaves out/report.html"),
+        ("worldloom demo --out tour", "leaves tour/report.html"),
+    ),
+)

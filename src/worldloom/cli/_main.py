@@ -1,0 +1,135 @@
+"""`main`: find the command, run it, and turn what happens into an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from worldloom._errors import WorldloomError
+from worldloom.cli import _bench, _demo, _doctor, _launch, _profile, _report
+from worldloom.cli._command import Command, UsageError, split_rest
+from worldloom.cli._systems import System, systems
+
+OK, FAILED, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
+
+COMMANDS: dict[str, Command] = {
+    module.COMMAND.name: module.COMMAND
+    for module in (_doctor, _demo, _bench, _profile, _launch, _report)
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the `worldloom` command and return its exit code.
+
+    0: fine. 1: the command failed. 2: the command line is wrong. 130: Ctrl-C. 141: whoever read
+    the output has gone. Errors of ours are one message on stderr; `--debug` shows the traceback.
+
+    **Arguments:**
+
+    - `argv`: the words after `worldloom`; those of this process by default.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    ours, _ = split_rest(words)
+    debug = "--debug" in ours
+    if debug:
+        words = [word for word in ours if word != "--debug"] + words[len(ours) :]
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
+    except SystemExit as exit:  # tyro has explained the usage, or a profiled script ended itself
+        return _exit_code(exit)
+    except BrokenPipeError:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+    except KeyboardInterrupt as stop:
+        print(f"worldloom: {str(stop) or 'interrupted'}", file=sys.stderr)
+        return INTERRUPTED
+    except WorldloomError as error:
+        if debug:
+            raise
+        print(f"worldloom: error: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, UsageError) else FAILED
+
+
+def _exit_code(exit: SystemExit) -> int:
+    if exit.code is None:
+        return OK
+    if isinstance(exit.code, int):
+        return exit.code
+    print(exit.code, file=sys.stderr)
+    return FAILED
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words:
+        print(_overview(), file=sys.stderr)
+        return USAGE
+    name, rest = words[0], words[1:]
+    if name in ("-h", "--help", "help"):
+        print(_overview())
+        return OK
+    if name in ("-V", "--version"):
+        from worldloom import __version__
+
+        print(f"worldloom {__version__}")
+        return OK
+    if name in COMMANDS:
+        return _call(COMMANDS[name], rest, "worldloom")
+    found = systems()
+    if name in found:
+        return _dispatch_system(found[name], rest)
+    raise UsageError(_unknown(name, [*COMMANDS, *found], "worldloom"))
+
+
+def _dispatch_system(system: System, words: list[str]) -> int:
+    prog = f"worldloom {system.name}"
+    commands = system.commands()
+    if not words or words[0] in ("-h", "--help", "help"):
+        lines = [f"usage: {prog} COMMAND ...", "", system.summary, "", *_listing(commands.values())]
+        lines += ["", f"Every command explains itself: {prog} COMMAND --help"]
+        print("\n".join(lines), file=sys.stdout if words else sys.stderr)
+        return OK if words else USAGE
+    if words[0] in commands:
+        return _call(commands[words[0]], words[1:], prog)
+    raise UsageError(_unknown(words[0], list(commands), prog))
+
+
+def _call(command: Command, words: list[str], prog: str) -> int:
+    return command.run(command.parse(words, f"{prog} {command.name}")) or OK
+
+
+def _unknown(name: str, known: list[str], prog: str) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean '{prog} {nearest[0]}'?" if nearest else ""
+    kind = "option" if name.startswith("-") else "command"
+    return f"unknown {kind} {name!r}.{hint} Commands: {', '.join(known)}. See {prog} --help."
+
+
+def _listing(entries: Iterable[Command | System], title: str = "Commands:") -> list[str]:
+    return [title, *(f"  {entry.name:<10}{entry.summary}" for entry in entries)]
+
+
+def _overview() -> str:
+    lines = [
+        "usage: worldloom [--version] [--debug] COMMAND ...",
+        "",
+        "Compile, batch, watch, store and measure JAX simulations.",
+        "",
+        "Start here:",
+        "  worldloom doctor            Is this machine ready, and does its JAX compute right?",
+        "  worldloom demo --out out    Run the demo, then open out/report.html.",
+        "",
+        *_listing(COMMANDS.values()),
+    ]
+    if found := systems():
+        lines += ["", *_listing(found.values(), "Systems, each with commands of its own:")]
+    lines += [
+        "",
+        "Every command explains itself: worldloom COMMAND --help",
+        "An error is one message; --debug shows where it came from.",
+    ]
+    return "\n".join(lines)
