@@ -69,7 +69,7 @@ def drift(particle: Particle, t: Int[Array, ""]) -> tuple[Particle, Float[Array,
 
 drift_all = jax.vmap(drift, in_axes=(0, None))
 
-OPTIMIZER = optax.adam(0.05)
+OPTIMIZER = optax.sgd(0.05, momentum=0.9)
 
 
 class Trainee(eqx.Module):
@@ -80,7 +80,7 @@ class Trainee(eqx.Module):
 
 
 def fit(trainee: Trainee, t: Int[Array, ""]) -> tuple[Trainee, Float[Array, ""]]:
-    """One Adam step on a fresh batch of a linear regression; the output is the loss."""
+    """One gradient step on a fresh batch of a linear regression; the output is the loss."""
     key = jax.random.fold_in(jax.random.key(7), t)
     x = jax.random.normal(key, (32, 4))
     y = x @ jnp.array([1.0, -2.0, 3.0, 0.5])

@@ -59,6 +59,8 @@ class Keeper:
         self._snapshots = store.Snapshots(Path(checkpoint.folder) / "state", keep=checkpoint.keep)
         self._chunks = 0
         self._saved_at = time.monotonic()
+        self.saved: int | None = None
+        """The step of the newest checkpoint that this process wrote or read."""
 
     @property
     def folder(self) -> Path:
@@ -86,7 +88,8 @@ class Keeper:
                     f"{theirs}, but this run has {mine}"
                 )
         tree, meta = self._snapshots.load(like)
-        return int(meta["done"]), tree
+        self.saved = int(meta["done"])
+        return self.saved, tree
 
     def due(self) -> bool:
         """Whether to save now, at the end of one more chunk."""
@@ -100,5 +103,6 @@ class Keeper:
         """Save the run as it is after `done` steps."""
         jax.block_until_ready(tree)
         self._snapshots.save(done, tree, meta={"done": done, "run": self._description})
+        self.saved = done
         self._chunks = 0
         self._saved_at = time.monotonic()

@@ -34,7 +34,7 @@ class NpySink:
 
     def open(self, columns: Sequence[Column], rows: Mapping[str, int] | None) -> None:
         """Make the files, or take up those of the run that is resumed."""
-        if rows is None and self._index_file.exists():
+        if rows is None and self._index_file.exists() and _counted(self.folder):
             raise SinkError(
                 f"{self.folder} already holds records; resume that run, delete the folder, "
                 "or give another one"
@@ -98,7 +98,7 @@ class NpySink:
 
     def _write_index(self, rows: Mapping[str, int]) -> None:
         if jax.process_index() == 0:
-            index = {name: {"rows": rows[name], **entry} for name, entry in self._index.items()}
+            index = {name: {**entry, "rows": rows[name]} for name, entry in self._index.items()}
             temporary = self._index_file.with_suffix(".tmp")
             temporary.write_text(json.dumps(index, indent=1))
             os.replace(temporary, self._index_file)
@@ -127,6 +127,11 @@ def _join(folder: Path, entry: dict[str, Any]) -> np.ndarray:
             data = store.open_mapped(folder / file, "r")
             joined[(slice(part["start"], stop), *where)] = data[: stop - part["start"]]
     return joined
+
+
+def _counted(folder: Path) -> bool:
+    """Whether a checkpoint was ever made with these records."""
+    return any(entry["rows"] for entry in _read_index(folder).values())
 
 
 def _read_index(folder: Path) -> dict[str, Any]:

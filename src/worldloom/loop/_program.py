@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Int
 from worldloom._errors import WorldloomError
 from worldloom.compile import compiled
 from worldloom.compile._frame import Frame, take_apart
-from worldloom.loop._save import At, Every
+from worldloom.loop._save import Final, Save
 
 OnFault: TypeAlias = Literal["stop", "drop", "keep"]
 
@@ -51,9 +51,9 @@ class Program:
     step: Frame
     state: Frame
     inputs: Frame
-    saves: tuple[Every | At, ...]
+    saves: tuple[Save, ...]
     checks: tuple[tuple[str, Callable[[Any], Any]], ...]
-    on_fault: OnFault
+    on_fault: str
     indexed: bool
     """Whether the step takes the step number, there being no inputs."""
     placement: tuple[Any, ...] | None
@@ -96,14 +96,12 @@ def outline(program: Program, step: list[Array], state: list[Array], inputs: lis
     return jtu.tree_map(recordable, records), checks
 
 
-@compiled(static=("program",))
-def observe_initial(program: Program, state: list[Array]) -> list[list[Array]]:
-    """The records of the state before the first step, for those that want one."""
+@compiled(static=("program", "which"))
+def observe(program: Program, state: list[Array], which: tuple[int, ...]) -> list[list[Array]]:
+    """The records of the saves numbered in `which`, of a state outside the loop."""
     tree = program.state.fill(state)
-    return [
-        [recordable(x) for x in jtu.tree_leaves(save.of(tree))] if save.initial and save.of else []
-        for save in program.saves
-    ]
+    kept = [program.saves[i].of for i in which]
+    return [[recordable(x) for x in jtu.tree_leaves(of(tree))] for of in kept if of is not None]
 
 
 @compiled(static=("program",), donate=("carry", "buffers"))
@@ -173,7 +171,7 @@ def chunk(
     )
     if program.placement is not None:
         carry, buffers = _place(program, carry, buffers)
-    return carry, buffers, done
+    return carry, buffers, jnp.asarray(done)
 
 
 def recordable(leaf: Any) -> Array:
@@ -258,6 +256,9 @@ def _record(
     tree = program.state.fill(state)
     filled = []
     for i, (save, buffer) in enumerate(zip(program.saves, buffers, strict=True)):
+        if isinstance(save, Final):
+            filled.append(buffer)
+            continue
 
         def values(save=save):
             return [

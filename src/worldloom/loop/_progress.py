@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Something that shows how far a run has come. It costs the compiled program nothing."""
 

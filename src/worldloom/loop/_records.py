@@ -10,7 +10,7 @@ import jax
 import jax.tree_util as jtu
 import numpy as np
 
-from worldloom.loop._save import At, Every, Final, is_save
+from worldloom.loop._save import At, Final, Save, is_save
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """A part of an array: start and stop along each axis."""
@@ -50,7 +50,7 @@ class Column:
 class Records:
     """How the `save` pytree of a run maps to columns, and columns back to a pytree."""
 
-    saves: tuple[Every | At, ...]
+    saves: tuple[Save, ...]
     columns: tuple[tuple[Column, ...], ...]
     """The columns of each save."""
     tree: Any
@@ -65,11 +65,11 @@ class Records:
         """How many records of each save exist after `done` steps."""
         return [save.rows(done) for save in self.saves]
 
-    def by_name(self, done: int) -> dict[str, int]:
-        """How many rows each column has after `done` steps."""
+    def by_name(self, done: int, *, ended: bool = False) -> dict[str, int]:
+        """How many rows each column has after `done` steps, in the loop or when it has ended."""
         return {
-            column.name: rows
-            for columns, rows in zip(self.columns, self.rows(done), strict=True)
+            column.name: 1 if ended and isinstance(save, Final) else rows
+            for save, columns, rows in zip(self.saves, self.columns, self.rows(done), strict=True)
             for column in columns
         }
 
@@ -82,14 +82,12 @@ class Records:
         return jtu.tree_unflatten(self.tree, values)
 
 
-def flatten_saves(save: Any, length: int) -> tuple[tuple[Every | At, ...], list[str], Any]:
+def flatten_saves(save: Any, length: int) -> tuple[tuple[Save, ...], list[str], Any]:
     """The saves of a pytree, a name for each, and the pytree's structure."""
     found, tree = jtu.tree_flatten_with_path(save, is_leaf=is_save)
     saves = []
     for path, leaf in found:
-        if isinstance(leaf, Final):
-            leaf = At((length,), leaf.of)
-        if not isinstance(leaf, Every | At):
+        if not isinstance(leaf, Save):
             raise TypeError(
                 f"save{jtu.keystr(path)} is {leaf!r}; expected Every, At, Final or a pytree of them"
             )
@@ -102,7 +100,7 @@ def flatten_saves(save: Any, length: int) -> tuple[tuple[Every | At, ...], list[
 
 
 def plan_records(
-    saves: tuple[Every | At, ...],
+    saves: tuple[Save, ...],
     names: list[str],
     tree: Any,
     shapes: list[Any],
@@ -129,7 +127,7 @@ def plan_records(
                     name=_file_name(name + jtu.keystr(path), taken),
                     dtype=np.dtype(leaf.dtype),
                     shape=tuple(leaf.shape),
-                    rows=save.rows(length),
+                    rows=1 if isinstance(save, Final) else save.rows(length),
                     boxes=_boxes(leaf.shape, shardings[i][j] if shardings else None),
                 )
                 for j, (path, leaf) in enumerate(found)
@@ -138,21 +136,23 @@ def plan_records(
     return Records(saves, tuple(columns), tree, tuple(values))
 
 
-def local_rows(column: Column, buffer: jax.Array | np.ndarray, count: int) -> np.ndarray:
-    """The first `count` rows of a buffer, as far as this process holds them.
+def local_part(column: Column, array: jax.Array) -> np.ndarray:
+    """What this process holds of a row, or of an array of rows with the rows in front.
 
-    On one device this is a view of the buffer: copy it before the buffer is used again.
+    On one device this is a view: copy it before the array is donated.
     """
-    if isinstance(buffer, np.ndarray) or buffer.is_fully_addressable:
-        return np.asarray(buffer)[:count]
-    rows = np.empty((count, *column.local_shape), column.dtype)
-    for shard in buffer.addressable_shards:
+    if array.is_fully_addressable:
+        return np.asarray(array)
+    rows = array.shape[: array.ndim - len(column.shape)]
+    part = np.empty((*rows, *column.local_shape), column.dtype)
+    for shard in array.addressable_shards:
+        index = shard.index[len(rows) :]
         where = tuple(
-            slice((s.start or 0) - start, (size if s.stop is None else s.stop) - start)
-            for s, size, (start, _) in zip(shard.index[1:], column.shape, column.box, strict=True)
+            slice(*(bound - first for bound in s.indices(size)[:2]))
+            for s, size, (first, _) in zip(index, column.shape, column.box, strict=True)
         )
-        rows[(slice(None), *where)] = np.asarray(shard.data)[:count]
-    return rows
+        part[(..., *where)] = np.asarray(shard.data)
+    return part
 
 
 def _boxes(shape: tuple[int, ...], sharding: Any) -> tuple[Box, ...]:

@@ -18,9 +18,10 @@ from worldloom.loop._checkpoint import Checkpoint, Keeper
 from worldloom.loop._interrupt import catch_interrupt
 from worldloom.loop._npy_sink import NpySink
 from worldloom.loop._pace import Pace
-from worldloom.loop._program import Faults, OnFault, Program, chunk, observe_initial
+from worldloom.loop._program import Faults, OnFault, Program, chunk, observe
 from worldloom.loop._progress import NoProgress, Progress, ProgressBar
-from worldloom.loop._records import local_rows
+from worldloom.loop._records import local_part
+from worldloom.loop._save import Final
 from worldloom.loop._setup import Setup
 from worldloom.loop._sink import MemorySink, Sink
 
@@ -215,17 +216,30 @@ class _Driver:
         if self._keeper is not None and not resume:
             self._keeper.refuse_existing()
         found = self._keeper.load(self._saved()) if self._keeper is not None and resume else None
-        if found is not None:
+        columns = records.all_columns()
+        if found is None:
+            self._sink.open(columns, None)
+            if self._keeper is not None:
+                self._keeper.save(0, self._saved())
+        else:
             self._sent = self._reached = found[0]
             self._carry = self._setup.unpack(found[1])
-            self._sink.open(records.all_columns(), records.by_name(self._reached))
-            return
-        self._sink.open(records.all_columns(), None)
-        if any(save.initial for save in records.saves):
-            rows = observe_initial(self._setup.program, self._carry.state)
-            for columns, values in zip(records.columns, rows, strict=True):
-                for column, value in zip(columns, values, strict=False):
-                    self._sink.write(column, 0, local_rows(column, value[None], 1))
+            rows = (
+                records.by_name(self._reached)
+                if self._reached
+                else dict.fromkeys(records.by_name(0), 0)
+            )
+            self._sink.open(columns, rows)
+        if self._reached == 0:
+            self._observe([i for i, save in enumerate(records.saves) if save.initial])
+
+    def _observe(self, which: list[int]) -> None:
+        """Write the first row of some saves from the state as it is."""
+        if which:
+            kept = observe(self._setup.program, self._carry.state, tuple(which))
+            for i, values in zip(which, kept, strict=True):
+                for column, value in zip(self._setup.records.columns[i], values, strict=True):
+                    self._sink.write(column, 0, local_part(column, value)[None])
 
     def _send(self) -> _Pending:
         """Hand the next chunk to the device, without waiting for it."""
@@ -260,7 +274,7 @@ class _Driver:
         for i, columns in enumerate(records.columns):
             for column, buffer in zip(columns, pending.buffers[i], strict=True):
                 if count := ends[i] - firsts[i]:
-                    self._sink.write(column, firsts[i], local_rows(column, buffer, count))
+                    self._sink.write(column, firsts[i], local_part(column, buffer)[:count])
         self._spare.append(pending.buffers)
         self._progress.update(self._reached)
 
@@ -278,14 +292,18 @@ class _Driver:
 
     def _save(self) -> None:
         assert self._keeper is not None
+        if self._keeper.saved == self._reached:
+            return
         self._sink.flush(self._setup.records.by_name(self._reached))
         self._keeper.save(self._reached, self._saved())
 
     def _result(self, seconds: float) -> RunResult:
         records = self._setup.records
+        self._observe([i for i, save in enumerate(records.saves) if isinstance(save, Final)])
+        rows = records.by_name(self._reached, ended=True)
         return RunResult(
             state=self._setup.program.state.fill(self._carry.state),
-            records=records.assemble(self._sink.close(records.by_name(self._reached))),
+            records=records.assemble(self._sink.close(rows)),
             steps=self._reached,
             faults=_decode(self._setup.program, self._carry.faults),
             compile_seconds=self._compile_seconds,

@@ -113,14 +113,28 @@ class At:
 
 @dataclasses.dataclass(frozen=True)
 class Final:
-    """Keep one record, after the last step.
+    """Keep one record of the last state, after the last step that is done.
 
     **Arguments:**
 
     - `of`: what to keep, as in [`worldloom.Every`][].
     """
 
-    of: Observe | None = None
+    of: Observe
+
+    initial = False
+
+    def period(self) -> int:
+        """No step is due."""
+        return 0
+
+    def rows(self, done: int) -> int:
+        """Nothing is kept while the loop runs."""
+        return 0
+
+    def reach(self, rows: int) -> int:
+        """Nothing limits how far the loop may go."""
+        return 2**31 - 1
 
 
 Save: TypeAlias = Every | At | Final

@@ -46,7 +46,7 @@ class Setup:
         length: int,
         save: Any,
         checks: Mapping[str, Callable],
-        on_fault: OnFault,
+        on_fault: str,
     ):
         if not 0 <= length < 2**31:
             raise ValueError(f"length={length}: expected a number of steps from 0 to 2**31 - 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,7 @@ class SinkError(WorldloomError, OSError):
     """Records cannot be written to, or read from, where they were said to be."""
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes the records of a run, row by row, in order.
 

@@ -12,6 +12,7 @@ import jax.tree_util as jtu
 from jax import lax
 
 from worldloom.loop._records import flatten_saves
+from worldloom.loop._save import Final, Save
 
 
 def unroll(
@@ -54,8 +55,7 @@ def unroll(
 
     def one(state, x):
         state, output = step(state, x)
-        kept = tuple(output if save.of is None else save.of(state) for save in saves)
-        return state, kept
+        return state, tuple(_kept(save, state, output) for save in saves)
 
     body = jax.checkpoint(one) if remat else one
     xs = jnp.arange(length, dtype=jnp.int32) if inputs is None else inputs
@@ -66,6 +66,9 @@ def unroll(
         state, kept = lax.scan(body, state, xs)
     values = []
     for save, rows in zip(saves, kept, strict=True):
+        if isinstance(save, Final):
+            values.append(jtu.tree_map(lambda x: jnp.asarray(x)[None], save.of(state)))
+            continue
         due = [n for n in range(1, length + 1) if save.rows(n) > save.rows(n - 1)]
         value = jtu.tree_map(lambda x, due=due: x[jnp.asarray(due, jnp.int32) - 1], rows)
         if save.initial and save.of is not None:
@@ -74,6 +77,12 @@ def unroll(
             )
         values.append(value)
     return state, jtu.tree_unflatten(tree, values)
+
+
+def _kept(save: Save, state: Any, output: Any) -> Any:
+    if isinstance(save, Final):
+        return None
+    return output if save.of is None else save.of(state)
 
 
 def _in_segments(body: Callable, state: Any, xs: Any, length: int) -> tuple[Any, Any]:

@@ -35,7 +35,7 @@ class ZarrSink:
     def open(self, columns: Sequence[Column], rows: Mapping[str, int] | None) -> None:
         """Make the group, or take up that of the run which is resumed."""
         zarr = import_extra("zarr", extra="trace", purpose="writing records to Zarr")
-        if rows is None and self.path.exists():
+        if rows is None and self.path.exists() and self._counted(zarr):
             raise SinkError(
                 f"{self.path} already exists; resume its run, delete it, or give another path"
             )
@@ -43,7 +43,8 @@ class ZarrSink:
             raise SinkError(f"{self.path} holds no records of the run to resume")
         barrier("zarr-looked-at")
         if rows is None and jax.process_index() == 0:
-            group = zarr.create_group(self.path)
+            group = zarr.create_group(self.path, overwrite=True)
+            group.attrs["rows"] = {}
             for column in columns:
                 group.create_array(
                     column.name,
@@ -81,6 +82,9 @@ class ZarrSink:
         """Write what is held back; its chunk is written again, whole, when it is full."""
         for name, (first, held) in self._held.items():
             self._store(self._columns[name], first, held)
+        barrier("zarr-flushed")
+        if jax.process_index() == 0:
+            self._group.attrs["rows"] = dict(rows)
 
     def close(self, rows: Mapping[str, int]) -> dict[str, Any]:
         """Cut the arrays to the rows that were written, and open them for reading."""
@@ -95,6 +99,13 @@ class ZarrSink:
         zarr = import_extra("zarr", extra="trace", purpose="reading records from Zarr")
         group = zarr.open_group(self.path, mode="r")
         return {name: group[name] for name in rows}
+
+    def _counted(self, zarr: Any) -> bool:
+        """Whether there is something that must not be overwritten."""
+        try:
+            return any(zarr.open_group(self.path, mode="r").attrs["rows"].values())
+        except (KeyError, FileNotFoundError):
+            return True
 
     def _rows(self, column: Column) -> int:
         return min(self.rows_per_chunk, column.rows)
