@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import jax
 import pytest
+
+# Tests, and the processes that they start, keep compiled programs away from the user's own. One
+# folder a worker: JAX does not write entries atomically.
+_ROOT = Path(__file__).resolve().parent.parent
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+os.environ["WORLDLOOM_CACHE_DIR"] = str(_ROOT / ".pytest_cache" / f"jax-{_WORKER}")
 
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -18,15 +25,6 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=50, derandomize=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests and the processes they start never touch the user's compilation cache."""
-    folder = tmp_path_factory.mktemp("jax-cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORLDLOOM_CACHE_DIR", str(folder))
-        yield
 
 
 @pytest.fixture(scope="session")
