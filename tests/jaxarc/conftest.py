@@ -1,0 +1,8 @@
+"""Make the oracle importable from every test of the ARC environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
