@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -40,8 +40,8 @@ def chromium() -> str:
 
 
 @pytest.fixture
-def no_recompile() -> Iterator[Callable]:
+def no_recompile() -> Callable:
     """A context manager under which any compilation fails the test."""
     from worldloom import no_compiles
 
-    yield no_compiles
+    return no_compiles

@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 import jax
 import jax.tree_util as jtu
 
+from worldloom import check
 from worldloom._errors import WorldloomError
 from worldloom.compile._explain import Signature, explain
 from worldloom.compile._frame import Frame, is_traced, take_apart
@@ -134,7 +135,9 @@ class Compiled(Generic[P, R]):
         """Run the program for these arguments, building it if there is none yet."""
         try:
             return (self._dispatch or self._choose(args, kwargs))(*args, **kwargs)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+            if (failure := check.failure_in(error)) is not None:
+                raise failure from None
             if self._dispatch is self._jitted and self._has_other_leaves(args, kwargs):
                 return self._choose(args, kwargs)(*args, **kwargs)
             self._explain_unhashable(args, kwargs, error)

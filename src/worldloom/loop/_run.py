@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array
 
+from worldloom import check
 from worldloom._errors import WorldloomError
 from worldloom._processes import agree, gather
 from worldloom.compile import count_compiles
@@ -267,7 +268,8 @@ class _Driver:
 
     def _receive(self, pending: _Pending) -> None:
         """Wait for a chunk and take its records away."""
-        self._reached = int(pending.reached)
+        with check.reraise():
+            self._reached = int(pending.reached)
         self._pace.received(self._reached - pending.start)
         records = self._setup.records
         firsts, ends = records.rows(pending.start), records.rows(self._reached)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import worldloom as wl
+from worldloom import check
 from worldloom.compile import UnhashableStaticError, unhashable_part
 
 
@@ -153,3 +154,10 @@ def test_errors_of_the_function_itself_pass_through():
 
     with pytest.raises(ValueError, match="my own words"):
         wl.compiled(broken)(jnp.ones(2))
+
+
+def test_a_failed_requirement_is_raised_without_noise():
+    f = wl.compiled(lambda x: check.require(x > 0, x, "must be positive"))
+    assert f(jnp.float32(1)) == 1
+    with pytest.raises((check.CheckError, jax.errors.JaxRuntimeError), match="must be positive"):
+        f(jnp.float32(-1)).block_until_ready()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import worldloom as wl
+from worldloom import check
 from worldloom.loop import _setup
 from worldloom.loop._program import chunk
 
@@ -291,3 +292,14 @@ def test_a_run_inside_jit_points_to_unroll():
 def test_the_result_says_what_happened():
     result = wl.run(count, 0, length=5)
     assert repr(result).startswith("RunResult(steps=5, faults=0, compile_seconds=")
+
+
+def test_a_failed_requirement_ends_the_run_in_its_own_words():
+    def step(x, t):
+        x = x * 2
+        return check.require(jnp.all(x < 100), x, "grew too large"), None
+
+    with pytest.raises(check.CheckError, match=r"^grew too large"):
+        wl.run(step, jnp.ones(2), length=50)
+    with check.using("off"):
+        assert wl.run(step, jnp.ones(2), length=50).state[0] == 2.0**50
