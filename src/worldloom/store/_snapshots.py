@@ -87,7 +87,7 @@ class Snapshots:
         Arrays that are spread over processes are written in parts, each once. Everything else
         (arrays of one process, NumPy arrays, plain values) must be equal in all processes; this
         is checked, and process 0 writes it. Leaves that are neither arrays nor plain values are
-        left out, as in `store.save`.
+        left out, as in `store.save`. A step may be saved again, but not one before the newest.
         """
         if step < 0:
             raise ArgumentError(f"step is {step}; it must not be negative.")
@@ -99,6 +99,11 @@ class Snapshots:
             described = tuple(describe(path, leaf) for path, leaf in found)
             manifest = Manifest(structure, described, (), checked_meta(meta), origin)
             target = self._next_path(step)
+            if newer := [other for other in self.steps() if other > step]:
+                raise ArgumentError(
+                    f"step is {step}, but {str(self.folder)!r} has snapshots of {newer}. To go "
+                    "back, delete(...) those first."
+                )
             if origin.process == 0:
                 self._prepare(writing)
         try:
@@ -133,7 +138,7 @@ class Snapshots:
 
         `like` is a template as in `store.load`; its shardings decide where the data go, however
         many processes wrote them. A newest snapshot that is damaged is an error which lists the
-        older ones: to go back is your decision, `load(like, step=...)`.
+        older ones: to go back is your decision, `load(like, step=...)` and `delete`.
         """
         with self._opened(step) as readers:
             manifest = readers[0].manifest
@@ -146,6 +151,16 @@ class Snapshots:
         """The meta mapping of snapshot `step`, by default the newest, without its data."""
         with self._opened(step) as readers:
             return readers[0].manifest.meta
+
+    def delete(self, step: int) -> None:
+        """Remove the snapshot of `step`. With several processes, let one of them do it."""
+        found = [found for found in self._all() if found.step == step]
+        if not found:
+            reason = f"There is no snapshot of step {step}; there are {self.steps()}"
+            raise MissingError(ENOENT, reason, str(self.folder))
+        with disk_errors("delete", found[0].path):
+            for snapshot in found:
+                self._remove(snapshot.path)
 
     @contextlib.contextmanager
     def _opened(self, step: int | None) -> Iterator[list[Reader]]:
@@ -187,10 +202,13 @@ class Snapshots:
         kept = self._newest_revisions()[-self.keep :]
         for found in self._all():
             if found not in kept:
-                # Renamed first: a kill while deleting leaves rubbish, not half a snapshot.
-                trash = self.folder / (_TRASH + found.path.name)
-                os.rename(found.path, trash)
-                shutil.rmtree(trash)
+                self._remove(found.path)
+
+    def _remove(self, path: Path) -> None:
+        # Renamed first: a kill while deleting leaves rubbish, not half a snapshot.
+        trash = self.folder / (_TRASH + path.name)
+        os.rename(path, trash)
+        shutil.rmtree(trash)
 
     def _all(self) -> list[_Found]:
         with disk_errors("list", self.folder):
