@@ -1,0 +1,131 @@
+"""What watching and checking cost: ratios to the same program without them.
+
+A program is a scan of a step that takes about 10 us, over one world and over a batch under `vmap`.
+Variants run in turn; the best of all rounds counts.
+
+    python benchmarks/callback_cost.py [--rounds 15] [--steps 2000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from worldloom import check, watch
+
+WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(48, 48)) / 7, jnp.float32)
+
+
+def think(x, layers):
+    """The work of one step of one world."""
+    for _ in range(layers):
+        x = jnp.tanh(x @ WEIGHTS)
+    return x
+
+
+def nothing(*_):
+    """The cheapest callback there is."""
+
+
+def variants(layers: int) -> dict[str, Callable]:
+    """Steps `(x, t) -> x` that differ in what watches or checks them."""
+    idle = watch.Rate(budget_ms=1e-6)  # after a few calls it is hardly ever due
+
+    def plain(x, t):
+        return think(x, layers)
+
+    def watched(**options):
+        def step(x, t):
+            x = think(x, layers)
+            given = {key: t if value == "t" else value for key, value in options.items()}
+            watch.callback(nothing, x, batched=True, **given)
+            return x
+
+        return step
+
+    def jax_own(x, t):
+        x = think(x, layers)
+        jax.lax.cond(t % 64 == 0, lambda: jax.debug.callback(nothing, x), lambda: None)
+        return x
+
+    def required(x, t):
+        x = think(x, layers)
+        return check.require(jnp.all(jnp.isfinite(x)), x, "not finite")
+
+    def error_if(x, t):
+        x = think(x, layers)
+        return eqx.error_if(x, ~jnp.all(jnp.isfinite(x)), "not finite")
+
+    return {
+        "nothing": plain,
+        "callback, never due": watched(step="t", every=2**30),
+        "callback, every 64": watched(step="t", every=64),
+        "callback, every 1": watched(),
+        "callback, rate, turned away on the host": watched(rate=idle),
+        "jax.debug.callback in cond, every 64": jax_own,
+        "check.require": required,
+        "eqx.error_if": error_if,
+    }
+
+
+def program(step: Callable, worlds: int | None, steps: int) -> Callable[[], None]:
+    """The compiled scan, warmed up, as something to time."""
+    if worlds is None:
+        start = jnp.ones(48)
+    else:
+        start = jnp.ones((worlds, 48))
+        step = jax.vmap(step, in_axes=(0, None))
+
+    @jax.jit
+    def scan(x):
+        return jax.lax.scan(lambda x, t: (step(x, t), None), x, jnp.arange(1, steps + 1))[0]
+
+    def run():
+        jax.block_until_ready(scan(start))
+        jax.effects_barrier()
+
+    for _ in range(3):
+        run()
+    return run
+
+
+def measure(worlds: int | None, layers: int, steps: int, rounds: int) -> None:
+    """Print one table."""
+    # Under vmap, JAX unrolls its own callback: one a world.
+    runs = {
+        name: program(step, worlds, steps)
+        for name, step in variants(layers).items()
+        if worlds is None or not name.startswith("jax.")
+    }
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - start)
+    what = "one world" if worlds is None else f"{worlds} worlds under vmap"
+    print(f"\n{what}, {steps} steps in one scan")
+    for name, seconds in best.items():
+        per_step = 1e6 * seconds / steps
+        ratio = seconds / best["nothing"]
+        extra = per_step - 1e6 * best["nothing"] / steps
+        print(f"  {name:42} {per_step:8.2f} us/step  {ratio:6.2f}x  {extra:+8.2f} us")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--steps", type=int, default=2000)
+    options = parser.parse_args()
+    measure(None, 6, options.steps, options.rounds)
+    measure(32, 2, options.steps, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
