@@ -6,7 +6,7 @@ import ast
 import graphlib
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def offences(package: str, forbidden: set[str]) -> list[str]:
+def offences(package: str, forbidden: Container[str]) -> list[str]:
     """`file imports module` for each import of a forbidden top-level package."""
     return [
         f"{file} imports {name}"

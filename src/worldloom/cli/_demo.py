@@ -16,11 +16,11 @@ class Demo:
     """Folder for the report and everything it is made from."""
 
 
-def run(config: Demo) -> int | None:
-    """Run the demo into the folder."""
+def run(config: Demo) -> None:
+    """Run the demo into the folder. The last line it prints is the path of the page."""
     from worldloom import demo
 
-    return demo.main(config.out)
+    demo.main(config.out)
 
 
 COMMAND = Command(

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from worldloom import bench
+from worldloom.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "quiet.py").write_text("print('quiet ran')\n")
+    (folder / "knows.py").write_text(
+        "import sys; print('knows', '--quick' in sys.argv, \"--quick\")\n"
+    )
+    (folder / "_helper.py").write_text("raise SystemExit('not a benchmark')\n")
+    return folder
+
+
+def test_bench_lists_the_scripts(scripts: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["bench", "--list"]) == 0
+    assert capfd.readouterr().out.split() == ["knows", "quiet"]
+
+
+def test_bench_runs_the_scripts_that_are_named(scripts: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["bench", "quiet"]) == 0
+    assert capfd.readouterr().out == "== quiet\nquiet ran\n"
+    assert main(["bench", "--quick"]) == 0
+    shown = capfd.readouterr().out
+    assert "knows True" in shown
+    assert "== quiet (has no --quick: runs in full)\nquiet ran" in shown
+    assert main(["bench", "knows"]) == 0
+    assert "knows False" in capfd.readouterr().out
+
+
+def test_bench_fails_where_a_script_fails_and_still_runs_the_others(
+    scripts: Path, capfd: pytest.CaptureFixture[str]
+):
+    (scripts / "a_broken.py").write_text("raise SystemExit(3)\n")
+    assert main(["bench"]) == 1
+    shown = capfd.readouterr()
+    assert "quiet ran" in shown.out
+    assert "failed: a_broken" in shown.err
+
+
+def test_bench_suggests_a_name(scripts: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["bench", "quit"]) == 2
+    assert "Did you mean 'quiet'? There are: knows, quiet" in capsys.readouterr().err
+
+
+def test_bench_says_where_the_scripts_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr("worldloom.cli._bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    assert main(["bench"]) == 2
+    assert "in a checkout of the repository" in capsys.readouterr().err
+
+
+def test_launch_runs_the_command_as_often_as_asked(capfd: pytest.CaptureFixture[str]):
+    code = "import os; print(sorted(k for k in os.environ if k == 'HOME'))"
+    assert main(["launch", "-n", "3", "--", sys.executable, "-c", code]) == 0
+    assert capfd.readouterr().out.count("HOME") == 3
+
+
+def test_launch_passes_on_the_exit_code(capfd: pytest.CaptureFixture[str]):
+    assert main(["launch", "-n", "2", "--", sys.executable, "-c", "raise SystemExit(7)"]) == 7
+
+
+def test_launch_wants_its_command_after_two_dashes(capsys: pytest.CaptureFixture[str]):
+    assert main(["launch", "-n", "2"]) == 2
+    assert "give the command after `--`" in capsys.readouterr().err
+    assert main(["launch", "ls"]) == 2
+    assert "write `--` before the command: worldloom launch -- ls" in capsys.readouterr().err
+    assert main(["launch", "--", "no-such-program"]) == 1
+    assert "no-such-program" in capsys.readouterr().err
+
+
+def test_report_makes_a_page_from_comparisons(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name in ("one", "two"):
+        found = bench.compare(
+            {f"slow {name}": lambda: 1, f"fast {name}": lambda: 2},
+            rounds=2,
+            seconds=1e-4,
+            title=f"Title of {name}",
+        )
+        found.to_json(tmp_path / f"{name}.json")
+    assert main(["report", "one.json", "two.json", "--out", "page.html", "--title", "<Week>"]) == 0
+    assert capsys.readouterr().out.strip() == "page.html"
+    page = Path("page.html").read_text(encoding="utf-8")
+    for text in ("&lt;Week&gt;", "Title of one", "Title of two", "slow one", "fast two"):
+        assert text in page
+
+
+def test_report_refuses_what_is_no_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["report"]) == 2
+    assert main(["report", "missing.json"]) == 2
+    assert "no file 'missing.json'" in capsys.readouterr().err
+    Path("other.json").write_text("{}")
+    assert main(["report", "other.json"]) == 1
+    assert "other.json: not a comparison" in capsys.readouterr().err
+    assert not Path("report.html").exists()
+
+
+def test_demo_is_given_its_folder(monkeypatch: pytest.MonkeyPatch):
+    seen = []
+    monkeypatch.setattr("worldloom.demo.main", seen.append)
+    assert main(["demo"]) == 0
+    assert main(["demo", "--out", "tour"]) == 0
+    assert seen == [Path("out"), Path("tour")]
