@@ -28,8 +28,8 @@ def launch(
     *,
     processes: int,
     devices_per_process: int = 1,
-    timeout: float | None = None,
-    grace: float = 5.0,
+    timeout: float | int | None = None,
+    grace: float | int = 5,
 ) -> int:
     """Run `command` as several processes of one run on this machine; return an exit code.
 
@@ -80,7 +80,7 @@ def launch(
 class _Workers:
     """The processes of one launch. Leaving the `with` block ends them all."""
 
-    def __init__(self, command: list[str], processes: int, devices: int, grace: float) -> None:
+    def __init__(self, command: list[str], processes: int, devices: int, grace: float | int) -> None:
         self._command = command
         self._count = processes
         self._devices = devices
@@ -108,7 +108,7 @@ class _Workers:
     def __exit__(self, *exception: object) -> None:
         self._cleanup.close()
 
-    def wait(self, timeout: float | None) -> int:
+    def wait(self, timeout: float | int | None) -> int:
         """Until all have ended, one has failed, time is over, or a signal came twice."""
         started = time.monotonic()
         interrupted = 0

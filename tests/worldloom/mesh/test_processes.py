@@ -102,7 +102,7 @@ def start_pair(way: str, environments: list[dict[str, str]], *arguments: str):
 
 
 def finish(pair):
-    """Both end soon after the failure, well before the heartbeat would tell."""
+    """Both end soon after the failure."""
     try:
         # Without a time limit of our own JAX waits for five minutes here.
         ends = [process.communicate(timeout=120) for process in pair]
