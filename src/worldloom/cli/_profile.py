@@ -7,7 +7,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -40,10 +40,14 @@ def run(config: Profile) -> int:
     code = 0
     with watch.profile(config.out) as profile:
         try:
-            run_program(module, words)
-        except SystemExit as exit:  # a script that ends itself still has a profile
+            # What the program leaves is kept until the block ends, which waits for its arrays.
+            leftovers = run_program(module, words)
+        except SystemExit as exit:  # a program that ends itself still has a profile
+            leftovers = None
             code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
-    print(profile)
+    del leftovers
+    profile.print(top=config.top)
+    print(f"The trace, for XProf or TensorBoard: {profile.file}")
     return code
 
 
@@ -64,17 +68,16 @@ def split_program(command: Sequence[str]) -> tuple[bool, list[str]]:
     return module, words
 
 
-def run_program(module: bool, words: Sequence[str]) -> None:
-    """Run a script or a module as `python` would: as `__main__`, with its own `sys.argv`."""
+def run_program(module: bool, words: Sequence[str]) -> dict[str, Any]:
+    """Run a script or a module as `python` would, with its own `sys.argv`; return its globals."""
     argv, path = sys.argv, list(sys.path)
     sys.argv = list(words)
     try:
         if module:
             sys.path.insert(0, "")
-            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, str(Path(words[0]).resolve().parent))
-            runpy.run_path(words[0], run_name="__main__")
+            return runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        sys.path.insert(0, str(Path(words[0]).resolve().parent))
+        return runpy.run_path(words[0], run_name="__main__")
     finally:
         sys.argv, sys.path[:] = argv, path
 

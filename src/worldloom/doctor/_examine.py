@@ -67,6 +67,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     for extra, missing in facts.extras.items():
         state = f"missing {', '.join(missing)}: pip install 'worldloom[{extra}]'"
         yield f"  {extra:<12}{state if missing else 'installed'}"
+    if not facts.extras:
+        yield "  unknown: Worldloom is not installed as a package"
     yield "Self-check"
     for check in diagnosis.checks:
         yield f"  {'ok' if check.ok else 'WRONG':<7}{check.name}: {check.found}"

@@ -8,7 +8,9 @@ import os
 import re
 from pathlib import Path
 
-_PACKAGES = ("worldloom", "jax", "jaxlib", "equinox", "numpy")
+import worldloom
+
+_PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 _NOT_FOR_USERS = ("all", "dev")
 
 
@@ -37,7 +39,8 @@ class Facts:
     memory_available: int
     cache: Cache
     extras: dict[str, tuple[str, ...]]
-    """For each extra of Worldloom, the packages of it that are missing."""
+    """For each extra of Worldloom, the packages of it that are missing. Empty where Worldloom is
+    used from its source folder without being installed: nothing lists its extras then."""
 
 
 def gather_facts() -> Facts:
@@ -57,7 +60,7 @@ def gather_facts() -> Facts:
         memory_total=machine.memory,
         memory_available=psutil.virtual_memory().available,
         cache=read_cache(jax.config.values["jax_compilation_cache_dir"]),
-        extras=missing_of_extras(importlib.metadata.requires("worldloom") or []),
+        extras=missing_of_extras(_requirements()),
     )
 
 
@@ -91,8 +94,16 @@ def missing_of_extras(requirements: list[str]) -> dict[str, tuple[str, ...]]:
     return {extra: tuple(missing) for extra, missing in found.items()}
 
 
+def _requirements() -> list[str]:
+    try:
+        return importlib.metadata.requires("worldloom") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
+
+
 def _versions() -> dict[str, str]:
-    return {package: _version(package) or "not installed" for package in _PACKAGES}
+    found = {package: _version(package) or "not installed" for package in _PACKAGES}
+    return {"worldloom": worldloom.__version__, **found}
 
 
 def _version(package: str) -> str | None:

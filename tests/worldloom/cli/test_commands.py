@@ -116,3 +116,63 @@ def test_demo_is_given_its_folder(monkeypatch: pytest.MonkeyPatch):
     assert main(["demo"]) == 0
     assert main(["demo", "--out", "tour"]) == 0
     assert seen == [Path("out"), Path("tour")]
+
+
+PROGRAM = """
+import sys
+import jax
+import jax.numpy as jnp
+if __name__ == "__main__":
+    print("words", sys.argv[1:])
+    x = jax.jit(lambda x: jnp.sort(x @ x))(jnp.ones((128, 128)))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COLUMNS", "150")
+    path = tmp_path / "my_program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_profile_runs_a_script_and_prints_its_kernels(
+    program: Path, capsys: pytest.CaptureFixture[str]
+):
+    before = list(sys.argv), list(sys.path)
+    assert main(["profile", "--top", "3", "--", "python", "my_program.py", "--steps", "x=1"]) == 0
+    shown = capsys.readouterr().out
+    assert "words ['--steps', 'x=1']" in shown
+    assert "Top 3 of" in shown
+    assert "sort" in shown
+    assert list(Path("profile").rglob("*.xplane.pb"))
+    assert (sys.argv, sys.path) == before
+
+
+def test_profile_runs_a_module(program: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["profile", "--out", "trace", "--", "-m", "my_program", "y"]) == 0
+    shown = capsys.readouterr().out
+    assert "words ['y']" in shown
+    assert "sort" in shown
+    assert list(Path("trace").rglob("*.xplane.pb"))
+
+
+def test_profile_passes_on_the_exit_code(program: Path, capsys: pytest.CaptureFixture[str]):
+    program.write_text(PROGRAM + "    x.block_until_ready()\n    sys.exit(5)\n")
+    assert main(["profile", "--", "my_program.py"]) == 5
+    assert "sort" in capsys.readouterr().out
+
+
+def test_profile_wants_a_program_that_exists(capsys: pytest.CaptureFixture[str]):
+    assert main(["profile"]) == 2
+    assert main(["profile", "--", "python"]) == 2
+    assert main(["profile", "--", "python", "nowhere.py"]) == 2
+    assert "no Python script 'nowhere.py'" in capsys.readouterr().err
+
+
+def test_profile_of_a_program_that_computes_nothing_is_one_message(
+    capsys: pytest.CaptureFixture[str],
+):
+    Path("idle.py").write_text("")
+    assert main(["profile", "--", "idle.py"]) == 1
+    assert capsys.readouterr().err.startswith("worldloom: error: ")
