@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import math
 import os
+import struct
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,12 @@ from worldloom.store._errors import (
 from worldloom.store._files import atomic_write, disk_errors
 
 _MAGIC = b"\x93NUMPY"
+_PREFIX = struct.Struct("<6sBBH")
+_ALIGNMENT = 64
+_DIGITS = 22  # a newline and the digits of any number of rows
+_LENGTH_BYTES = {b"\1\0": 2, b"\2\0": 4}  # by version
+_LONGEST = 10_000
+_MAX_RANK = 64
 _KINDS = "biufcSUmM"
 
 
@@ -55,8 +62,8 @@ def create_mapped(
     """
     path, dtype = Path(path), np.dtype(dtype)
     shape = tuple(int(extent) for extent in shape)
-    if any(extent < 0 for extent in shape):
-        raise ArgumentError(f"shape is {shape}; no extent may be negative.")
+    if not _possible(shape, dtype):
+        raise ArgumentError(f"shape is {shape}; NumPy has no such array.")
     if dtype.kind not in _KINDS:
         raise UnstorableError(
             f"dtype is {dtype}; a .npy file can hold bool, integer, float, complex, string and "
@@ -82,15 +89,13 @@ def _reserve(file: BinaryIO, offset: int, nbytes: int) -> None:
         file.truncate(offset + nbytes)
 
 
-def _header(shape: tuple[int, ...], dtype: np.dtype) -> bytes:
-    buffer = io.BytesIO()
-    description = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": shape,
-    }
-    np.lib.format.write_array_header_1_0(buffer, description)
-    return buffer.getvalue()
+def _header(shape: tuple[int, ...], dtype: np.dtype, length: int | None = None) -> bytes:
+    """A `.npy` header of `length` bytes; by default with room for any number of rows."""
+    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    if length is None:
+        length = -(-(_PREFIX.size + len(text) + _DIGITS) // _ALIGNMENT) * _ALIGNMENT
+    body = text.encode("ascii").ljust(length - _PREFIX.size - 1) + b"\n"
+    return _PREFIX.pack(_MAGIC, 1, 0, len(body)) + body
 
 
 def open_mapped(
@@ -135,11 +140,13 @@ def resize_mapped(path: str | os.PathLike[str], rows: int) -> None:
                 f"{str(path)!r} is in Fortran order: its rows are not contiguous."
             )
         shape = (rows, *head.shape[1:])
-        header = _header(shape, head.dtype)
+        if not _possible(shape, head.dtype):
+            raise ArgumentError(f"rows is {rows}; NumPy has no array of shape {shape}.")
+        header = _header(shape, head.dtype, head.offset)
         if len(header) != head.offset:
             raise UnstorableError(
-                f"The header of {str(path)!r} has {head.offset} bytes and would need "
-                f"{len(header)}. It was not made by create_mapped; copy the rows instead."
+                f"The header of {str(path)!r} has no room for {rows} rows. It was not made by "
+                "create_mapped; copy the array into one that was."
             )
         old = math.prod(head.shape) * head.dtype.itemsize
         new = math.prod(shape) * head.dtype.itemsize
@@ -162,30 +169,49 @@ def _read_head(path: Path, file: BinaryIO) -> _Head:
     start = file.read(8)
     if start[:6] != _MAGIC[: len(start)] or not start:
         raise ForeignFileError(f"{name} is not a .npy file.")
-    if len(start) < 8:
-        raise DamagedError(f"{name} is truncated: it ends inside its header.")
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    version = (start[6], start[7])
-    if version not in readers:
+    version = start[6:]
+    if len(version) == 2 and version not in _LENGTH_BYTES:
         raise VersionError(
-            f"{name} has .npy version {version}; versions (1, 0) and (2, 0) are read."
+            f"{name} has .npy version {tuple(version)}; versions (1, 0) and (2, 0) are read."
         )
-    try:
-        shape, fortran_order, dtype = readers[version](file)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise DamagedError(f"{name} has a damaged .npy header ({error}).") from error
+    length = int.from_bytes(file.read(_LENGTH_BYTES.get(version, 0)), "little")
+    offset = file.tell() + length
+    if not 0 < length <= min(_LONGEST, size - file.tell()):
+        raise DamagedError(f"{name} is truncated or damaged: its header is not whole.")
+    shape, fortran_order, dtype = _parse(name, file.read(length))
     if dtype.kind not in _KINDS:
         raise ForeignFileError(
             f"{name} has dtype {dtype}. Python objects would need pickle, which can run any "
             "program; records are not mapped."
         )
-    offset = file.tell()
-    nbytes = math.prod(shape) * dtype.itemsize
-    if any(extent < 0 for extent in shape) or dtype.itemsize == 0:
+    if dtype.itemsize == 0 or not _possible(shape, dtype):
         raise DamagedError(f"{name} has the impossible shape {shape} or dtype {dtype}.")
-    if size < offset + nbytes:
-        raise DamagedError(f"{name} is truncated: it has {size} bytes of {offset + nbytes}.")
+    end = offset + math.prod(shape) * dtype.itemsize
+    if size < end:
+        raise DamagedError(f"{name} is truncated: it has {size} bytes of {end}.")
     return _Head(shape, fortran_order, dtype, offset)
+
+
+def _possible(shape: tuple[Any, ...], dtype: np.dtype) -> bool:
+    """Can NumPy have such an array? It counts extents of zero as one."""
+    return (
+        len(shape) <= _MAX_RANK
+        and all(type(extent) is int and extent >= 0 for extent in shape)
+        and math.prod(extent or 1 for extent in shape) * dtype.itemsize < 2**63
+    )
+
+
+def _parse(name: str, text: bytes) -> tuple[tuple[Any, ...], bool, np.dtype]:
+    """NumPy's own reader is too lenient: it lets errors of Python's tokenizer out."""
+    try:
+        match ast.literal_eval(text.decode("latin1")):
+            case {"descr": list(), "fortran_order": bool(), "shape": tuple()}:
+                raise ForeignFileError(f"{name} holds records, which are not mapped.")
+            case {"descr": str(descr), "fortran_order": bool(order), "shape": tuple(shape), **rest}:
+                if not rest:
+                    return shape, order, np.dtype(descr)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        if isinstance(error, ForeignFileError):
+            raise
+        raise DamagedError(f"{name} has a damaged .npy header ({error}).") from error
+    raise DamagedError(f"{name} has a damaged .npy header.")
