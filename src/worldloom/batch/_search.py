@@ -33,7 +33,9 @@ def find_largest(
             close = known[fits] + max(slope, _CLOSE * usable) > usable if fits else False
             if close:
                 break
-            candidate = int(low + (usable - known[low]) / slope)
+            # Having once missed by a hair, aim for the middle of what is close enough.
+            target = usable if over > _LARGEST else usable * (1 - _CLOSE / 2)
+            candidate = int(low + (target - known[low]) / slope)
         candidate = min(max(candidate, fits + 1), over - 1)
         known[candidate] = bytes_of(candidate)
     if min(known.values()) > usable and 1 not in known:

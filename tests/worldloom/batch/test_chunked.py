@@ -43,10 +43,11 @@ def test_chunks_give_what_one_call_gives(rows, size, on_host, to_host):
 
 def test_one_program_serves_all_chunks_and_later_calls(no_recompile):
     fn = jax.vmap(lambda x: x * 3)
-    batch.chunked_map(fn, jnp.arange(22), batch=5)
+    first, second = jnp.arange(22), jnp.arange(22) + 1
+    batch.chunked_map(fn, first, batch=5)
     with no_recompile():
-        found = batch.chunked_map(fn, jnp.arange(22) + 0, batch=5)
-    np.testing.assert_array_equal(found, 3 * np.arange(22))
+        found = batch.chunked_map(fn, second, batch=5)
+    np.testing.assert_array_equal(found, 3 * np.arange(1, 23))
 
 
 def test_rows_are_computed_in_chunks_of_the_size_asked_for():
