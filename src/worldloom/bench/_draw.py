@@ -23,15 +23,15 @@ def draw_table(comparison: Comparison) -> Group:
     from rich.text import Text
 
     with_rate = any(timing.items is not None for timing in comparison.timings)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     if comparison.title:
         table.title, table.title_justify = Text(comparison.title, "bold"), "left"
     table.add_column("variant", overflow="fold", min_width=10)
     for heading in ("best", "median", "CPU", "compile"):
         table.add_column(heading, justify="right", no_wrap=True)
     if with_rate:
-        table.add_column(f"{comparison.unit}/s", justify="right", no_wrap=True)
-    table.add_column(f"x {comparison.baseline}", justify="right", no_wrap=True)
+        table.add_column(f"{comparison.unit}\n/s", justify="right", no_wrap=True)
+    table.add_column("ratio", justify="right", no_wrap=True)
 
     notes = []
     for timing in comparison.timings:
@@ -113,7 +113,7 @@ def _row(comparison: Comparison, timing: Timing, with_rate: bool) -> list[Render
     if with_rate:
         cells.append("" if timing.rate is None else magnitude(timing.rate))
     if timing.name == comparison.baseline:
-        cells.append(Text("1", "dim"))
+        cells.append(Text("baseline", "dim"))
     elif comparison[comparison.baseline].error:
         cells.append("")
     else:

@@ -58,7 +58,7 @@ class Machine:
         kinds = collections.Counter(device.device_kind for device in jax.devices())
         return cls(
             cpu=_cpu_model(),
-            cores=_usable_cores(),
+            cores=usable_cores(),
             memory=psutil.virtual_memory().total,
             system=f"{platform.system()} {platform.machine()}",
             devices=", ".join(f"{count} x {kind}" for kind, count in kinds.items()),
@@ -90,7 +90,8 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """How many cores this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -37,8 +37,8 @@ class Ratio:
     high: float
 
     def __str__(self) -> str:
-        """As in `12.3x (11.9 .. 12.6)`."""
-        return f"{figure(self.value)}x ({figure(self.low)} .. {figure(self.high)})"
+        """As in `12.3x (11.9-12.6)`."""
+        return f"{figure(self.value)}x ({figure(self.low)}-{figure(self.high)})"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -67,7 +67,7 @@ def test_the_error_has_the_name_both_ratios_and_the_limit():
         bench.gate(now, CLEAN)
     message = str(caught.value)
     assert "speed: slower" in message
-    assert "ours: slower, 2.00x (2.00 .. 2.00); it was 4.00x (4.00 .. 4.00), limit 3.6x" in message
+    assert "ours: slower, 2.00x (2.00-2.00); it was 4.00x (4.00-4.00), limit 3.6x" in message
     assert not caught.value.result.passed
 
 

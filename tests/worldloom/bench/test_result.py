@@ -99,12 +99,12 @@ def test_the_table_fits_a_terminal_and_shows_the_figures():
     assert "a title" in text
     assert "250 ms" in text
     assert "4.10 M" in text
-    assert "250x (250 .. 250)" in text
+    assert "250x (250-250)" in text
     assert "load 0.5" in text
     from worldloom.bench._draw import as_text
 
     narrow = as_text(result.__rich__(), width=80)
-    assert "250x (250 .. 250)" in narrow
+    assert "250x (250-250)" in narrow
     assert "1.00 ms" in narrow
 
 

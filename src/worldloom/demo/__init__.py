@@ -1,0 +1,8 @@
+"""The demo: thousands of small chemical worlds in one program, and a page that shows them."""
+
+from __future__ import annotations
+
+from worldloom.demo._main import Scale as Scale
+from worldloom.demo._main import main as main
+
+__all__ = ["Scale", "main"]
