@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+
 from worldloom import batch
 
 LIMIT = 0.05
@@ -86,7 +87,7 @@ def grown_by(name: str, size: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Predicted against measured memory.")
     parser.add_argument("--memory", default="1 GiB", help="memory to fill")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument("--run", help=argparse.SUPPRESS)

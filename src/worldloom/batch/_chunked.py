@@ -180,7 +180,7 @@ class _Collector:
 
 
 def _key_impl(leaf: Any) -> Any:
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.key_impl(leaf)
     return None
 

@@ -10,15 +10,13 @@ import jax
 _USUAL_CACHE = 32 * 2**20
 
 
-def available_memory(device: jax.Device | None = None) -> int:
+def available_memory(device: jax.Device | None = None) -> int:  # pyright: ignore[reportInvalidTypeForm]
     """Bytes that a program could still allocate on `device` (the default one if not given).
 
     An accelerator knows. For a CPU device it is what the operating system could give to this
     process without swapping, within the limits of its container.
     """
-    if device is None:
-        device = jax.devices()[0]
-    statistics = device.memory_stats()
+    statistics = (device or jax.devices()[0]).memory_stats()
     if statistics is not None and "bytes_limit" in statistics:
         return statistics["bytes_limit"] - statistics["bytes_in_use"]
     import psutil

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -77,7 +78,7 @@ def _over_keys(leaf: Any, function: Callable[[Any], Any]) -> Any:
     """`function` of an array; of the words of a typed key; nothing else is touched."""
     if not _is_array(leaf):
         return leaf
-    if not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return function(leaf)
     words = function(jax.random.key_data(leaf))
     return jax.random.wrap_key_data(words, impl=jax.random.key_impl(leaf))

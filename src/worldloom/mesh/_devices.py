@@ -14,7 +14,9 @@ AXIS = "worlds"
 """Name of the mesh axis that worlds are split over, as used by `jax.lax.psum` and friends."""
 
 
-def worlds_mesh(devices: Sequence[jax.Device] | None = None) -> Mesh:
+def worlds_mesh(
+    devices: Sequence[jax.Device] | None = None,  # pyright: ignore[reportInvalidTypeForm]
+) -> Mesh:
     """A row of devices with the one axis `"worlds"`.
 
     **Arguments:**

@@ -80,7 +80,9 @@ def launch(
 class _Workers:
     """The processes of one launch. Leaving the `with` block ends them all."""
 
-    def __init__(self, command: list[str], processes: int, devices: int, grace: float | int) -> None:
+    def __init__(
+        self, command: list[str], processes: int, devices: int, grace: float | int
+    ) -> None:
         self._command = command
         self._count = processes
         self._devices = devices

@@ -81,12 +81,15 @@ def start(
 
 
 def abort(code: int = 1) -> NoReturn:
-    """End this process now with exit code `code`, without waiting for the others.
+    """End this process with exit code `code`, without waiting for the others of the run.
 
     At a normal exit the processes of a run wait for each other, up to five minutes. A process
-    that gives up must not: it would keep waiting for those that wait for its results. For an
-    uncaught exception this happens by itself; use `abort` in the place of `sys.exit(code)`.
+    that gives up must not: it would wait for those that wait for its results. For an uncaught
+    exception this happens by itself; use `abort` in the place of `sys.exit` with an error. Alone,
+    a process exits as with `sys.exit`.
     """
+    if not jax.distributed.is_initialized():
+        sys.exit(code)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

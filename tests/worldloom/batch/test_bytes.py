@@ -3,6 +3,7 @@ from __future__ import annotations
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+
 from worldloom import batch
 from worldloom.batch._memory import _left_in_container, cache_bytes
 

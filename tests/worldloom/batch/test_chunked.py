@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from worldloom import batch
 from worldloom.batch import AdaptiveBatch
 
@@ -29,9 +30,7 @@ def test_chunks_give_what_one_call_gives(rows, size, on_host, to_host):
     rng = np.random.default_rng(rows)
     xs = {"x": rng.normal(size=(rows, 3)).astype(np.float32), "n": np.arange(rows, dtype="f4")}
     given = xs if on_host else jax.tree.map(jnp.asarray, xs)
-    found = batch.chunked_map(
-        statistics, given, batch=size, output="host" if to_host else "device"
-    )
+    found = batch.chunked_map(statistics, given, batch=size, output="host" if to_host else "device")
     expected = statistics(jax.tree.map(jnp.asarray, xs))
     kind = np.ndarray if to_host else jax.Array
     assert jax.tree.structure(found) == jax.tree.structure(expected)
@@ -196,7 +195,9 @@ def test_other_errors_pass():
 
 
 def test_one_that_does_not_fit_is_an_error():
-    with pytest.raises(batch.BatchMemoryError, match="batch of 1 does not fit.* allocating 8 bytes"):
+    with pytest.raises(
+        batch.BatchMemoryError, match="batch of 1 does not fit.* allocating 8 bytes"
+    ):
         AdaptiveBatch(4).attempt(Limited(0))
 
 

@@ -11,6 +11,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+
 from worldloom import mesh
 
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import worlds
+
 from worldloom import mesh
 
 WORLDS = 8
@@ -50,11 +52,11 @@ def main(out: str) -> None:
     mesh.start()
     mesh.start()  # A second call does nothing.
     devices = mesh.worlds_mesh()
-    result = {"devices": jax.device_count(), "processes": jax.process_count()}
+    result: dict[str, Any] = {"devices": jax.device_count(), "processes": jax.process_count()}
     for world in (worlds.grid_world(WORLDS), worlds.vortex_world(WORLDS)):
         for way, final in zip(("split", "each"), play(world, devices), strict=True):
             for path, leaf in jax.tree_util.tree_leaves_with_path(mesh.gather(final)):
-                if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+                if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
                     leaf = jax.random.key_data(leaf)
                 result[f"{world.name}/{way}{jax.tree_util.keystr(path)}"] = leaf
     result["weights"] = mesh.gather(regress(devices))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import worlds
 from jax.sharding import AxisType, Mesh
+
 from worldloom import mesh
 
 

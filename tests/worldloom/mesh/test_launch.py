@@ -8,6 +8,7 @@ import time
 
 import psutil
 import pytest
+
 from worldloom import mesh
 
 FOREVER = "import time; time.sleep(600)"

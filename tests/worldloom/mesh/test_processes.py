@@ -13,10 +13,12 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+
 from worldloom import mesh
 
 HERE = Path(__file__).parent
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *sys.path])}
+PATH = [str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATH)}
 
 
 def load(name: str):
@@ -203,6 +205,12 @@ def test_a_damaged_launch_environment_is_a_named_error(monkeypatch):
     monkeypatch.setenv("WORLDLOOM_PROCESSES", "two")
     with pytest.raises(mesh.StartError, match="WORLDLOOM_PROCESSES='two' is not a number"):
         mesh.start()
+
+
+def test_a_process_alone_aborts_as_it_would_exit():
+    with pytest.raises(SystemExit) as caught:
+        mesh.abort(4)
+    assert caught.value.code == 4
 
 
 def test_half_an_address_is_a_named_error():
