@@ -119,7 +119,7 @@ def measure(worlds: int | None, layers: int, steps: int, rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What watching and checking cost.")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--steps", type=int, default=2000)
     options = parser.parse_args()

@@ -105,13 +105,15 @@ def callback(
     def keep() -> Any:
         return unvmap_max(period)
 
+    if rate is None or every is not None:
+        return _branch(unvmap_any(due), fire, keep)
+
     def ask() -> Any:
         turn = jax.ShapeDtypeStruct((), jnp.bool_)
         (go,) = host_call(functools.partial(_ask, rate, name), [turn], effect=True)
         return _branch(go, fire, keep)
 
-    consult = rate is not None and every is None
-    return _branch(unvmap_any(due), ask if consult else fire, keep)
+    return _branch(unvmap_any(due), ask, keep)
 
 
 def _branch(pred: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -174,8 +176,8 @@ class _Site:
         if self.batched:
             self._call([np.broadcast_to(x, batch + x.shape[levels:]) for x in operands])
         else:
-            for world in map(tuple, np.argwhere(np.broadcast_to(due, batch))):
-                self._call([x[_clip(world, x.shape)] for x in operands])
+            for world in map(tuple, np.argwhere(np.broadcast_to(due, batch)).tolist()):
+                self._call([x[(*_clip(world, x.shape), ...)] for x in operands])
         return batch
 
     def _call(self, arrays: Sequence[np.ndarray]) -> None:

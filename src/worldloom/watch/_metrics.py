@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
+import operator
 import os
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import jax
 import numpy as np
@@ -32,7 +32,7 @@ class MetricsWriter(Protocol):
         """A run begins, or is resumed. `config` holds what JSON can hold."""
         ...
 
-    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+    def log(self, step: SupportsIndex, metrics: Mapping[str, Any]) -> None:
         """Record numbers, or small arrays of numbers, at a step."""
         ...
 
@@ -73,61 +73,55 @@ class JsonlMetrics:
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._file: io.BufferedRandom | None = None
+        self._checked = False
 
     def start(self, config: Mapping[str, Any]) -> None:
-        """Open the file and write `config` to it."""
+        """Append one line with `config`."""
         try:
             json.dumps(dict(config), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise MetricsError(f"config cannot be written as JSON: {error}") from None
         self._write({"kind": "start", "config": dict(config)})
 
-    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+    def log(self, step: SupportsIndex, metrics: Mapping[str, Any]) -> None:
         """Append one line with the numbers of `step`."""
         values = {name: _plain(name, value) for name, value in metrics.items()}
-        self._write({"kind": "log", "step": int(step), "metrics": values})
+        self._write({"kind": "log", "step": operator.index(step), "metrics": values})
 
     def artifact(self, name: str, path: str | os.PathLike[str]) -> None:
         """Append one line that names a file."""
         self._write({"kind": "artifact", "name": name, "path": os.fspath(path)})
 
     def finish(self) -> None:
-        """Write everything to disk and close the file."""
-        self._write({"kind": "finish"})
-        with self._lock:
-            if self._file is not None:
-                os.fsync(self._file.fileno())
-                self._file.close()
-                self._file = None
+        """Append the last line and make sure that all of them are on disk."""
+        self._write({"kind": "finish"}, sync=True)
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any], *, sync: bool = False) -> None:
         text = json.dumps(line | {"time": time.time()}, allow_nan=False) + "\n"
         with self._lock:
-            if self._file is None:
-                self._file = _open_whole(self.path)
-            self._file.write(text.encode())
-            self._file.flush()
+            if not self._checked:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                _drop_torn_line(self.path)
+                self._checked = True
+            with self.path.open("ab") as file:
+                file.write(text.encode())
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
 
 
-def _open_whole(path: Path) -> io.BufferedRandom:
-    """Open for appending, without the torn line that a killed process may have left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("a+b")
-    size = file.seek(0, os.SEEK_END)
-    block = 65536
-    end = size
-    while end > 0:
-        start = max(0, end - block)
-        file.seek(start)
-        newline = file.read(end - start).rfind(b"\n")
-        if newline >= 0:
+def _drop_torn_line(path: Path) -> None:
+    """Cut off what a killed process may have left behind the last newline."""
+    with path.open("a+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - 65536)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
             end = start + newline + 1
-            break
-        end = start
-    file.truncate(end)
-    file.seek(0, os.SEEK_END)
-    return file
+            if newline >= 0:
+                break
+        file.truncate(end)
 
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -183,9 +177,8 @@ class Metrics:
         steps = [step for step, row in self.rows.items() if name in row]
         if not steps:
             known = sorted({key for row in self.rows.values() for key in row})
-            raise MetricsError(
-                f"there is no metric {name!r}; there are {', '.join(known) or 'none'}"
-            )
+            raise MetricsError(f"no metric {name!r} was logged; logged were: {', '.join(known)}")
+
         return np.array(steps), np.array([self.rows[step][name] for step in steps])
 
 

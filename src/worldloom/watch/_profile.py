@@ -119,7 +119,7 @@ def _traces(folder: Path) -> dict[Path, int]:
 
 def read_kernels(file: str | os.PathLike[str]) -> tuple[Kernel, ...]:
     """The kernels in a trace (`.xplane.pb`), the costliest first."""
-    time: collections.Counter[tuple[str, str]] = collections.Counter()
+    time: dict[tuple[str, str], float] = collections.defaultdict(float)
     calls: collections.Counter[tuple[str, str]] = collections.Counter()
     for plane in jax.profiler.ProfileData.from_file(os.fspath(file)).planes:
         for line in plane.lines:
@@ -134,7 +134,7 @@ def read_kernels(file: str | os.PathLike[str]) -> tuple[Kernel, ...]:
         )
     return tuple(
         Kernel(name, program, ns / 1e6, calls[program, name], ns / total)
-        for (program, name), ns in time.most_common()
+        for (program, name), ns in sorted(time.items(), key=lambda item: -item[1])
     )
 
 

@@ -56,7 +56,7 @@ class Rate:
         self,
         *,
         fraction: float | None = None,
-        budget_ms: float | None = None,
+        budget_ms: float | int | None = None,
         slowest: int = 65536,
     ):
         if fraction is None and budget_ms is None:
@@ -96,7 +96,7 @@ class Rate:
             self._waited += 1
             return first or self._waited >= self._every
 
-    def observe(self, seconds: float, *, steps: int | None = None) -> int:
+    def observe(self, seconds: float | int, *, steps: int | None = None) -> int:
         """Tell that a call has just ended. Returns the new period.
 
         **Arguments:**
@@ -125,4 +125,5 @@ class Rate:
         if self.fraction is not None and self._steps:
             step = max(statistics.median(self._steps), 1e-9)
             wanted = max(wanted, call * (1 - self.fraction) / (self.fraction * step))
-        return min(self.slowest, max(1, math.ceil(wanted)))
+        # A tenth to spare, so that the share settles under the budget and not around it.
+        return min(self.slowest, max(1, math.ceil(1.1 * wanted) if wanted > 1 else 1))

@@ -57,7 +57,7 @@ def note_skip(name: str) -> None:
         _records.setdefault(name, _Record()).skipped += 1
 
 
-def statistics() -> dict[str, dict[str, float]]:
+def statistics() -> dict[str, dict[str, int | float]]:
     """Statistics of every callback since the last `reset_statistics`, by name.
 
     Each has `total_calls`, `error_count`, `skipped`, `avg_time_ms`, `min_time_ms`,

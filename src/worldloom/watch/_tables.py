@@ -20,6 +20,6 @@ def print_table(
     Console().print(table)
 
 
-def megabytes(count: float) -> str:
+def megabytes(count: float | int) -> str:
     """Bytes as MiB, with sign if negative."""
     return f"{count / 2**20:.1f}"
