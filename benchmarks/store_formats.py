@@ -44,7 +44,7 @@ def read_pickle(path: Path) -> Arrays:
 
 def write_npz(path: Path, arrays: Arrays) -> None:
     with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def read_npz(path: Path) -> Arrays:
