@@ -47,6 +47,7 @@ def test_the_prediction_is_what_xla_says_at_any_batch():
     found = batch.plan(fn, shape(3, 50), memory="200 MiB")
     for size in (7, 1000, 54321):
         needs = jax.jit(fn).lower(shape(size, 50)).compile().memory_analysis()
+        assert needs is not None
         exact = needs.argument_size_in_bytes + needs.output_size_in_bytes + needs.temp_size_in_bytes
         assert found.bytes(size) == pytest.approx(exact, rel=0.01)
 

@@ -214,7 +214,7 @@ def test_a_process_alone_aborts_as_it_would_exit():
 
 
 def test_half_an_address_is_a_named_error():
-    with pytest.raises(mesh.StartError, match="go together.* processes=2, process=None"):
+    with pytest.raises(mesh.StartError, match=r"go together.* processes=2, process=None"):
         mesh.start("127.0.0.1:1", processes=2)
 
 

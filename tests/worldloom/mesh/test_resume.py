@@ -67,7 +67,8 @@ def test_one_process_finishes_what_two_began(whole, killed, tmp_path, devices):
     shutil.copytree(killed, tmp_path / "run")
     state = load_program().go(str(tmp_path / "run"), mesh.worlds_mesh(jax.devices()[:devices]))
     np.testing.assert_array_equal(state.position, whole[1].position)
-    np.testing.assert_array_equal(*(jax.random.key_data(s.key) for s in (state, whole[1])))
+    found, expected = (jax.random.key_data(s.key) for s in (state, whole[1]))
+    np.testing.assert_array_equal(found, expected)
     assert_same_run(tmp_path / "run", whole[0])
 
 
