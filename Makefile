@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 UV_VERSION := 0.13.7
 BIN := .venv/bin
+DEPS := .venv/.dependencies
 READY := .venv/.ready
 WORKERS ?= 2
 
@@ -13,14 +14,17 @@ WORKERS ?= 2
 help:  ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml requirements.lock
-	@test -n "$(PYTHON)" || { echo "Worldloom needs Python 3.11, 3.12 or 3.13; give one with PYTHON=/path/to/python."; exit 1; }
-	@echo "Setting up .venv with $$($(PYTHON) --version) ..."
+$(DEPS): requirements.lock
+	@test -n "$(PYTHON)" || { echo "Worldloom needs Python 3.11, 3.12 or 3.13; name one with PYTHON=..."; exit 1; }
+	@echo "Setting up .venv with $$($(PYTHON) --version), once ..."
 	@$(PYTHON) -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+$(READY): $(DEPS) pyproject.toml
 	@VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps -e .
-	@touch $(READY)
+	@touch $@
 
 demo: $(READY)  ## Run the demo; it ends with the path of its report page.
 	$(BIN)/worldloom demo --out out
@@ -42,7 +46,7 @@ check: $(READY)  ## Lint, format, types, import rules, docs build.
 	$(MAKE) --no-print-directory docs
 
 docs: $(READY)  ## Build the documentation into site/.
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(READY)  ## Run every benchmark script.
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
