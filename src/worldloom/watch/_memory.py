@@ -82,10 +82,10 @@ class Phase:
 class MemoryMeter:
     """Measures named phases of a program.
 
-    A thread looks at the resident set every `interval` seconds while a phase lasts, which takes
-    about half a percent of a core at the default; a shorter peak may be missed. Phases may be
-    nested and repeated. JAX computes while Python goes on: wait for results inside the phase that
-    they belong to.
+    A thread looks at the resident set every `interval` seconds while a phase lasts, or less
+    often if that takes more than half a percent of a core. A peak that is shorter may be missed.
+    Phases may be nested and repeated. JAX computes while Python goes on: wait for results inside
+    the phase that they belong to.
 
     ```python
     import numpy as np
@@ -101,7 +101,7 @@ class MemoryMeter:
     ```
     """
 
-    def __init__(self, *, interval: float | int = 0.025):
+    def __init__(self, *, interval: float | int = 0.02):
         if not interval > 0:
             raise MeterError(f"interval is {interval!r}; expected a positive number of seconds")
         self.interval = interval
@@ -152,7 +152,7 @@ class MemoryMeter:
 
 
 class _Sampler(threading.Thread):
-    """Remembers the largest resident set it has seen, and the time it took to look."""
+    """Remembers the largest resident set it has seen, and the time that looking took."""
 
     def __init__(self, interval: float):
         super().__init__(name="worldloom-memory-meter", daemon=True)
@@ -165,9 +165,12 @@ class _Sampler(threading.Thread):
         import psutil
 
         process = psutil.Process()
-        while not self._stopped.wait(self._interval):
+        wait = self._interval
+        while not self._stopped.wait(wait):
             self._peak = max(self._peak, process.memory_info().rss)
-            self._spent = time.thread_time()
+            spent = time.thread_time()
+            wait = max(self._interval, 200 * (spent - self._spent))
+            self._spent = spent
 
     def stop(self) -> tuple[int, float]:
         self._stopped.set()

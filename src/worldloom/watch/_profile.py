@@ -6,6 +6,7 @@ import collections
 import contextlib
 import dataclasses
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -121,11 +122,15 @@ def read_kernels(file: str | os.PathLike[str]) -> tuple[Kernel, ...]:
     """The kernels in a trace (`.xplane.pb`), the costliest first."""
     time: dict[tuple[str, str], float] = collections.defaultdict(float)
     calls: collections.Counter[tuple[str, str]] = collections.Counter()
-    for plane in jax.profiler.ProfileData.from_file(os.fspath(file)).planes:
-        for line in plane.lines:
-            for kernel, own_ns in _own_times(line.events):
-                time[kernel] += own_ns
-                calls[kernel] += 1
+    with warnings.catch_warnings():
+        # On Python 3.12+ jaxlib makes types that are warned about, and aborts if that raises.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        data = jax.profiler.ProfileData.from_file(os.fspath(file))
+        for plane in data.planes:
+            for line in plane.lines:
+                for kernel, own_ns in _own_times(line.events):
+                    time[kernel] += own_ns
+                    calls[kernel] += 1
     total = sum(time.values())
     if not total:
         raise ProfileError(

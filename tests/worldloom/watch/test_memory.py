@@ -57,7 +57,7 @@ def test_phases_nest_and_repeat_and_survive_errors():
 def test_measuring_takes_less_than_a_hundredth_of_a_core():
     meter = watch.MemoryMeter()
     with meter.phase("sleep"):
-        time.sleep(0.5)
+        time.sleep(1.0)
     assert 0 < meter.phases[0].overhead < 0.01
 
 
