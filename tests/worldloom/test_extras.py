@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from worldloom._extras import MissingExtraError, import_extra
 
 
