@@ -89,6 +89,10 @@ def is_array(leaf: Any) -> bool:
 
 def describe(path: str, leaf: Any) -> Leaf:
     """The manifest entry of a leaf of the tree that is being saved."""
+    if isinstance(leaf, jax.core.Tracer):
+        raise UnstorableError(f"Leaf {path} is traced. Save outside of jit, vmap, grad and scan.")
+    if isinstance(leaf, jax.Array) and leaf.is_deleted():
+        raise UnstorableError(f"Leaf {path} was deleted, most likely donated to a jitted function.")
     if is_key(leaf):
         impl = jax.random.key_impl(leaf)
         if not isinstance(impl, str):

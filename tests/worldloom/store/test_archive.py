@@ -346,6 +346,16 @@ def test_what_cannot_be_stored_is_refused_by_name(tree, words: str, path: Path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
+def test_arrays_that_have_no_values_are_refused_by_name(path: Path):
+    donated = jnp.zeros(3)
+    donated.delete()
+    with pytest.raises(store.UnstorableError, match=r"\['a'\].*donated"):
+        store.save(path, {"a": donated})
+    with pytest.raises(store.UnstorableError, match=r"\['a'\] is traced"):
+        jax.jit(lambda x: store.save(path, {"a": x}))(jnp.zeros(3))
+    assert not path.exists()
+
+
 def test_arguments_out_of_range(path: Path):
     for level in (0, 23):
         with pytest.raises(store.ArgumentError, match=f"level is {level}"):
