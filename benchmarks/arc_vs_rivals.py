@@ -1,0 +1,356 @@
+"""ARC worlds against public JaxARC 1.0.3, ARCLE 0.2.6, and the same step written in C.
+
+All sides do the same work: ARC-AGI-1 training tasks on a canvas of 30 x 30, all 35 operations at
+random on random points, boxes or masks, a reward and an observation every step, and a new episode
+where one ends. The rivals come from PyPI into environments of their own, run in processes of their
+own, and take turns with us, round by round; a ratio is the median over rounds, with its 95 %
+interval. The C code is the ceiling: what the processor could do.
+
+    python benchmarks/arc_vs_rivals.py [--quick] [--kinds bbox] [--batches 256 1024] [--rounds 9]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+from arc.actions import draw
+from arc.ceiling import Ceiling, compare_with_library
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import jaxarc
+from jaxarc.data import TaskSet, load
+from jaxarc.envs import (
+    BboxAction,
+    EnvironmentConfig,
+    JaxArcConfig,
+    MaskAction,
+    PointAction,
+    UnifiedActionConfig,
+)
+from worldloom import bench
+
+HERE = Path(__file__).parent / "arc"
+OURS, JAXARC, ARCLE = "ours", "jaxarc 1.0.3", "ARCLE 0.2.6"
+ACTIONS = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
+THREADS = (1, 2)
+
+# Steps of one call, so that a call takes some tenths of a second on two quiet cores.
+OUR_STEPS = {1: 5000, 256: 512, 1024: 256, 4096: 64}
+THEIR_STEPS = {1: 1000, 256: 16, 1024: 4, 4096: 2}
+DISPATCHES = 64
+ARCLE_STEPS = 5000
+ARCLE_BATCH = 1024  # the batch of ours that ARCLE is compared with
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One line of the result: the kind of action, the worlds, and who drives the loop."""
+
+    kind: str
+    batch: int
+    dispatch: bool
+
+    @property
+    def title(self) -> str:
+        """As in `bbox, 1024 worlds, rollout`."""
+        how = "step by step from Python" if self.dispatch else "rollout"
+        return f"{self.kind}, {self.batch} worlds, {how}"
+
+    @property
+    def target(self) -> float:
+        """Times the speed of public JaxARC that we promise."""
+        return 5 if self.dispatch else 10 if self.batch == 1 else 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What was found for one case; compile seconds and bytes a world by name of the side."""
+
+    case: Case
+    comparison: bench.Comparison
+    compiling: dict[str, float]
+    temporaries: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """What all cases share."""
+
+    tasks: TaskSet
+    folder: Path
+    ceiling: Ceiling | None
+    rounds: int
+
+    def measure(self, case: Case) -> Measured:
+        """Time all sides of a case in turn."""
+        report = self.folder / "report.json"
+        compiling, temporaries = {}, {}
+        variants: dict[str, Callable[[], Any] | bench.Rival] = {
+            JAXARC: self._jaxarc(case, report),
+        }
+        items = {JAXARC: case.batch * (DISPATCHES if case.dispatch else THEIR_STEPS[case.batch])}
+        env = _environment(self.tasks, case.kind)
+        if case.dispatch:
+            variants[OURS], compiling[OURS], temporaries[OURS] = _our_steps(env, case)
+            items[OURS] = case.batch * DISPATCHES
+        else:
+            variants[OURS] = _our_rollout(env, case)
+            items[OURS] = case.batch * OUR_STEPS[case.batch]
+            if case.batch == ARCLE_BATCH:
+                variants[ARCLE] = self._arcle(case)
+                items[ARCLE] = ARCLE_STEPS
+            for threads in THREADS if self.ceiling is not None else ():
+                if threads > case.batch:
+                    continue
+                assert self.ceiling is not None
+                variants[in_c(threads)] = self.ceiling.program(
+                    case.kind, batch=case.batch, length=OUR_STEPS[case.batch], threads=threads
+                )
+                items[in_c(threads)] = items[OURS]
+        comparison = bench.compare(
+            variants,
+            baseline=JAXARC,
+            rounds=self.rounds,
+            seconds=0.2,
+            items=items,
+            unit="steps",
+            title=case.title,
+        )
+        if not case.dispatch and OURS not in comparison.failures:
+            first = comparison[OURS].first
+            assert first is not None
+            compiling[OURS] = first - comparison[OURS].median
+        if JAXARC not in comparison.failures:
+            theirs = json.loads(report.read_text(encoding="utf-8"))
+            compiling[JAXARC], temporaries[JAXARC] = theirs["compile"], theirs["temporaries"]
+        return Measured(case, comparison, compiling, temporaries)
+
+    def _jaxarc(self, case: Case, report: Path) -> bench.Rival:
+        steps = DISPATCHES if case.dispatch else THEIR_STEPS[case.batch]
+        return bench.Rival(
+            HERE / "rival_jaxarc.py",
+            requirements=("jaxarc==1.0.3", f"jax=={jax.__version__}"),
+            options={
+                "tasks": str(self.folder / "tasks"),
+                "kind": case.kind,
+                "batch": case.batch,
+                "length": steps,
+                "dispatch": case.dispatch,
+                "devices": 1,
+                "report": str(report),
+            },
+            environ={"JAX_PLATFORMS": "cpu"},
+            timeout=1800,
+        )
+
+    def _arcle(self, case: Case) -> bench.Rival:
+        return bench.Rival(
+            HERE / "rival_arcle.py",
+            requirements=("arcle==0.2.6",),
+            options={"kind": case.kind, "length": ARCLE_STEPS},
+        )
+
+
+def in_c(threads: int) -> str:
+    return f"C, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _environment(tasks: TaskSet, kind: str) -> jaxarc.Environment:
+    """No history, because the rivals keep none."""
+    return jaxarc.make(
+        tasks,
+        config=JaxArcConfig(
+            environment=EnvironmentConfig(record_history=False),
+            action=UnifiedActionConfig(selection_format=kind),
+        ),
+    )
+
+
+def _our_rollout(env: jaxarc.Environment, case: Case) -> Callable[[], Any]:
+    """One call of `env.rollout`, its resets and all it keeps of every step included."""
+
+    def policy(params, observation, key):
+        return ACTIONS[case.kind](**draw(key, case.kind, observation.grid.shape[0]))
+
+    keys = [jax.random.key(seed) for seed in range(256)]
+    calls = 0
+
+    def run():
+        nonlocal calls
+        calls += 1
+        key = keys[calls % len(keys)]
+        return env.rollout(policy, None, key, OUR_STEPS[case.batch], worlds=case.batch)
+
+    return run
+
+
+def _our_steps(env: jaxarc.Environment, case: Case) -> tuple[Callable[[], Any], float, float]:
+    """Calls of `env.step`, seconds to compile it, and its temporary bytes a world."""
+    state, _ = env.reset(jax.random.key(0), worlds=case.batch)
+    draws = jax.jit(lambda key: ACTIONS[case.kind](**draw(key, case.kind, case.batch)))
+    actions = [draws(jax.random.key(seed)) for seed in range(DISPATCHES)]
+    started = time.perf_counter()
+    compiled = jax.jit(env.step).lower(state, actions[0]).compile()
+    seconds = time.perf_counter() - started
+    memory = compiled.memory_analysis()
+    assert memory is not None
+
+    def run():
+        nonlocal state
+        shown = None
+        for action in actions:
+            state, *shown = env.step(state, action)
+        return state, shown
+
+    return run, seconds, memory.temp_size_in_bytes / case.batch
+
+
+def write_tasks(tasks: TaskSet, folder: Path) -> None:
+    """The tasks in the official form, laid out as in the official repository."""
+    target = folder / "data" / "training"
+    target.mkdir(parents=True)
+    for task in tasks.tasks:
+        document = {
+            part: [
+                {"input": pair.input.tolist(), "output": pair.output.tolist()}
+                for pair in pairs
+                if pair.output is not None
+            ]
+            for part, pairs in (("train", task.demos), ("test", task.tests))
+        }
+        (target / f"{task.id}.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def table(results: list[Measured]) -> Table:
+    """One line a case."""
+    shown = Table(box=box.SIMPLE_HEAD, title="ARC, thousand steps a second", title_justify="left")
+    headings = ("actions", "worlds", "loop", OURS, JAXARC, "ratio (95 %)", "a CPU second", "wanted")
+    headings += (ARCLE, "ratio", "C, 1 / 2 threads", "of C's best", "compile s", "temp. KB a world")
+    for heading in headings:
+        shown.add_column(heading, justify="right", overflow="fold")
+    for measured in results:
+        shown.add_row(*_row(measured))
+    return shown
+
+
+def _row(measured: Measured) -> list[str]:
+    case, comparison = measured.case, measured.comparison
+
+    def rate(name: str) -> str:
+        if name not in comparison.names:
+            return ""
+        if name in comparison.failures:
+            return "failed"
+        return f"{(comparison[name].rate or 0) / 1000:,.1f}"
+
+    def ratio(to: str) -> bench.Ratio | None:
+        if {OURS, to} & set(comparison.failures) or to not in comparison.names:
+            return None
+        return dataclasses.replace(comparison, baseline=to).ratio(OURS)
+
+    def both(figures: dict[str, float], scale: float) -> str:
+        return " / ".join(
+            f"{figures[name] / scale:.1f}" if name in figures else "-" for name in (OURS, JAXARC)
+        )
+
+    to_jaxarc, to_arcle = ratio(JAXARC), ratio(ARCLE)
+    best_c = max(
+        (name for name in map(in_c, THREADS) if name in comparison.names),
+        key=lambda name: comparison[name].rate or 0,
+        default="",
+    )
+    to_c = ratio(best_c)
+    met = "" if to_jaxarc is None else "met" if to_jaxarc.value >= case.target else "MISSED"
+    return [
+        case.kind,
+        f"{case.batch}",
+        "Python" if case.dispatch else "rollout",
+        rate(OURS),
+        rate(JAXARC),
+        str(to_jaxarc or ""),
+        "" if to_jaxarc is None else f"{_work_a_cpu_second(comparison):.1f}x",
+        f"{case.target:g}x {met}",
+        rate(ARCLE),
+        str(to_arcle or ""),
+        " / ".join(rate(in_c(threads)) for threads in THREADS) if best_c else "",
+        "" if to_c is None else f"{to_c.value:.2f}",
+        both(measured.compiling, 1),
+        both(measured.temporaries, 1000) if measured.temporaries else "",
+    ]
+
+
+def _work_a_cpu_second(comparison: bench.Comparison) -> float:
+    """Ratio of steps a second of processor time, which a busy machine disturbs less."""
+    ours, theirs = comparison[OURS], comparison[JAXARC]
+    assert ours.items is not None
+    assert theirs.items is not None
+    return (ours.items / ours.busy) / (theirs.items / theirs.busy)
+
+
+def main() -> None:
+    options = _options()
+    # A compile second is a compile second only where nothing comes from a cache.
+    jax.config.update("jax_enable_compilation_cache", False)
+    tasks = load("AGI1-train")
+    console = Console(width=max(Console().width, 200))
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_tasks(tasks, folder / "tasks")
+        ceiling = None
+        if not options.no_ceiling:
+            ceiling = Ceiling(tasks, folder)
+            compare_with_library(ceiling, tasks)
+        shared = Bench(tasks, folder, ceiling, options.rounds)
+        for case in cases(options):
+            measured = shared.measure(case)
+            results.append(measured)
+            console.print(measured.comparison)
+            if options.json is not None:
+                name = case.title.replace(", ", "-").replace(" ", "-")
+                measured.comparison.to_json(options.json / f"{name}.json")
+    console.print(table(results))
+    console.print(f"{results[0].comparison.machine}; jax {jax.__version__}, {jax.devices()}")
+    console.print(f"load of the last minute: {os.getloadavg()[0]:.1f}")
+
+
+def cases(options: argparse.Namespace) -> list[Case]:
+    """All cases that were asked for."""
+    loops = {"rollout": (False,), "python": (True,), "both": (False, True)}[options.loop]
+    return [
+        Case(kind, batch, dispatch)
+        for dispatch in loops
+        for kind in options.kinds
+        for batch in options.batches
+    ]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kinds", nargs="+", choices=list(ACTIONS), default=list(ACTIONS))
+    parser.add_argument("--batches", nargs="+", type=int, choices=list(OUR_STEPS))
+    parser.add_argument("--loop", choices=["rollout", "python", "both"], default="both")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--no-ceiling", action="store_true", help="leave the C code out")
+    parser.add_argument("--json", type=Path, help="folder for everything that was measured")
+    parser.add_argument("--quick", action="store_true", help="boxes, 1024 worlds, 3 rounds")
+    options = parser.parse_args()
+    if options.quick:
+        options.kinds, options.batches, options.rounds = ["bbox"], [1024], 3
+    options.batches = options.batches or list(OUR_STEPS)
+    return options
+
+
+if __name__ == "__main__":
+    main()
