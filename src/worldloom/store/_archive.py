@@ -53,13 +53,13 @@ def save(
     """
     check_level(level)
     structure, found = take_apart(tree)
+    leaves = tuple(describe(name, leaf) for name, leaf in found)
     for name, leaf in found:
         if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable:
             raise UnstorableError(
                 f"Leaf {name} is spread over several processes. Use store.Snapshots, "
                 "which writes a file from each."
             )
-    leaves = tuple(describe(name, leaf) for name, leaf in found)
     manifest = Manifest(structure, leaves, (), checked_meta(meta))
 
     def boxes() -> Iterator[Box]:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
+from jax.core import Tracer
 
 from worldloom.store._errors import Flaw, UnstorableError
 
@@ -89,7 +90,7 @@ def is_array(leaf: Any) -> bool:
 
 def describe(path: str, leaf: Any) -> Leaf:
     """The manifest entry of a leaf of the tree that is being saved."""
-    if isinstance(leaf, jax.core.Tracer):
+    if isinstance(leaf, Tracer):
         raise UnstorableError(f"Leaf {path} is traced. Save outside of jit, vmap, grad and scan.")
     if isinstance(leaf, jax.Array) and leaf.is_deleted():
         raise UnstorableError(f"Leaf {path} was deleted, most likely donated to a jitted function.")
