@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, Any
 
 from worldloom.mesh import _reaper
 from worldloom.mesh._errors import LaunchError
@@ -51,7 +51,7 @@ def launch(
 
     **Exit code:** 0 when all ended with 0. Otherwise that of the process that failed first;
     128 + n when it was killed by signal n; 128 + n after a forwarded signal n; 124 after the
-    time-out.
+    time-out; 141 when nobody reads the output any more.
 
     ```python
     import sys
@@ -91,8 +91,8 @@ class _Workers:
         self._threads: list[threading.Thread] = []
         self._alive: set[int] = set()
         self._write = threading.Lock()
-        # Holds ("ended", worker, code) and ("signal", number, 0). A SimpleQueue may be put to
-        # from a signal handler.
+        # Holds ("ended", worker, code), ("unread", worker, 0) and ("signal", number, 0). A
+        # SimpleQueue may be put to from a signal handler.
         self._events: queue.SimpleQueue[tuple[str, int, int]] = queue.SimpleQueue()
         self._cleanup = contextlib.ExitStack()
 
@@ -121,6 +121,8 @@ class _Workers:
             except queue.Empty:
                 self._say(f"time-out after {timeout:g} s. All processes are ended.")
                 return TIMED_OUT
+            if kind == "unread":
+                return 128 + signal.SIGPIPE
             if kind == "signal":
                 if interrupted:
                     self._say(f"{signal.Signals(which).name} again: all processes are killed.")
@@ -176,13 +178,17 @@ class _Workers:
         _signal_group(worker, signal.SIGKILL)
         self._events.put(("ended", index, code))
 
-    def _pass_on(self, index: int, source: IO[bytes], target: IO[str]) -> None:
+    def _pass_on(self, index: int, source: IO[bytes], target: Any) -> None:
         with source:
             for line in source:
                 text = line.decode(errors="replace").rstrip("\n")
-                with self._write:
-                    target.write(f"[{index}] {text}\n")
-                    target.flush()
+                try:
+                    with self._write:
+                        target.write(f"[{index}] {text}\n")
+                        target.flush()
+                except (OSError, ValueError):  # Whoever read it is gone, or it was closed.
+                    self._events.put(("unread", index, 0))
+                    return
 
     def _say(self, message: str) -> None:
         with self._write:

@@ -81,15 +81,6 @@ def test_two_processes_compute_what_one_does(reference, tmp_path, monkeypatch, c
     compare(found, reference)
 
 
-def test_a_peer_that_is_killed_ends_the_launch_with_its_name(monkeypatch, capfd):
-    monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
-    command = [sys.executable, str(HERE / "peer.py"), "kill"]
-    assert mesh.launch(command, processes=2, timeout=240) == 128 + signal.SIGKILL
-    err = capfd.readouterr().err
-    assert "process 1 of 2 was killed by SIGKILL" in err
-    assert "start it again to resume" in err
-
-
 def start_pair(way: str, environments: list[dict[str, str]], *arguments: str):
     return [
         subprocess.Popen(
@@ -150,6 +141,7 @@ def test_processes_of_slurm_and_a_peer_that_raises():
     assert LOST in err0
 
 
+@pytest.mark.slow
 def test_processes_of_open_mpi_and_a_peer_that_aborts():
     mpi = {
         "OMPI_MCA_orte_hnp_uri": f"{os.getpid() * 4096}.0;tcp://127.0.0.1:34911",

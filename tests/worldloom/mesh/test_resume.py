@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import shutil
 import signal
@@ -47,7 +49,10 @@ def whole(tmp_path_factory):
 def killed(tmp_path_factory):
     """The folder of a run of two processes of which one was killed at step 60 of 120."""
     folder = tmp_path_factory.mktemp("killed")
-    assert launch(str(folder), "60") == 128 + signal.SIGKILL
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        assert launch(str(folder), "60") == 128 + signal.SIGKILL
+    assert "launch: process 1 of 2 was killed by SIGKILL (signal 9)" in said.getvalue()
+    assert "start it again to resume from the last one" in said.getvalue()
     # It had begun, was saved, and was not finished.
     assert all(0 < len(rows) < 30 for rows in wl.load_records(folder / "records").values())
     return folder
