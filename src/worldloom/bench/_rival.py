@@ -142,7 +142,8 @@ class _Process:
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
-            self._child.kill()
+            self._child.kill()  # now, or it would run beside the others
+            self._child.wait()
             message = f"did not answer within {timeout:g} s while {doing}"
             raise RivalError(self._story(message)) from None
         if line is None:

@@ -138,6 +138,9 @@ def test_stepping_and_scrubbing_show_the_right_pixels(open_page):
     slider = figure.get_by_role("slider")
     slider.fill("31")
     assert frame(figure) == 31
+    expected = np.full((8, COUNT, 4), [0x10, 0x20, 0x30, 255])
+    expected[3, 31] = [0xF0, 0xC0, 0x40, 255]
+    np.testing.assert_array_equal(pixels(figure), expected)
     assert slider.get_attribute("aria-valuetext") == "step 310"
     figure.get_by_label("Next frame").click(click_count=20)
     assert frame(figure) == COUNT - 1
