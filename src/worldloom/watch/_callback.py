@@ -6,6 +6,8 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -131,7 +133,12 @@ def _operand(x: Any) -> Any:
 def _name_of(func: Any) -> str:
     while isinstance(func, functools.partial):
         func = func.func
-    return getattr(func, "__qualname__", type(func).__qualname__)
+    if not isinstance(func, FunctionType):
+        return getattr(func, "__qualname__", type(func).__qualname__)
+    name = func.__qualname__.rpartition("<locals>.")[2]
+    if name != "<lambda>":
+        return name
+    return f"<lambda> at {Path(func.__code__.co_filename).name}:{func.__code__.co_firstlineno}"
 
 
 def _ask(rate: Rate, name: str) -> tuple[np.ndarray]:

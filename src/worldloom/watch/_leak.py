@@ -28,7 +28,8 @@ class LeakReport:
 
     - `verdict`: `"leak"` or `"no leak"`.
     - `reason`: why, in one sentence.
-    - `slope_bytes_per_iteration`: the steady growth of the faster of the two series.
+    - `slope_bytes_per_iteration`: the steady growth of arrays of JAX if there is any, else of the
+      resident set.
     - `growth_bytes`: that, over the iterations that were run.
     - `host`, `device`: the two series, one value an iteration: the resident set of the process,
       and the memory that JAX holds.
@@ -97,7 +98,7 @@ def find_leak(
         jax.block_until_ready(fn())
     host, device = _series(fn, iterations)
     host_slope, device_slope = _steady_slope(host), _steady_slope(device)
-    slope = max(host_slope, device_slope)
+    slope = device_slope or host_slope
     per_iteration = f"{slope:,.0f} bytes an iteration"
     if device_slope > 0:
         verdict, reason = "leak", f"arrays of JAX stay alive: {per_iteration}"
