@@ -1,6 +1,6 @@
 """Run by the tests as two processes, of which number 1 fails in the middle.
 
-`python peer.py kill|raise|abort [ADDRESS PROCESS]`
+`python peer.py kill|term|raise|abort [ADDRESS PROCESS]`
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ def main(way: str, address: str | None = None, process: str | None = None) -> No
             print("failing", flush=True)
             if way == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if way == "abort":
+            elif way == "term":
+                os.kill(os.getpid(), signal.SIGTERM)
+            elif way == "abort":
                 mesh.abort(9)
-            raise RuntimeError("this process has a bug")
+            else:
+                raise RuntimeError("this process has a bug")
 
 
 if __name__ == "__main__":

@@ -142,15 +142,16 @@ def test_processes_of_slurm_and_a_peer_that_raises():
 
 
 @pytest.mark.slow
-def test_processes_of_open_mpi_and_a_peer_that_aborts():
+@pytest.mark.parametrize(("way", "code"), [("term", -signal.SIGTERM), ("abort", 9)])
+def test_processes_of_open_mpi_and_a_peer_that_is_told_to_end_or_aborts(way, code):
     mpi = {
         "OMPI_MCA_orte_hnp_uri": f"{os.getpid() * 4096}.0;tcp://127.0.0.1:34911",
         "OMPI_COMM_WORLD_SIZE": "2",
     }
     ranks = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
-    pair = start_pair("abort", [mpi | dict.fromkeys(ranks, i) for i in ("0", "1")])
+    pair = start_pair(way, [mpi | dict.fromkeys(ranks, i) for i in ("0", "1")])
     (code0, _, err0), (code1, _, _) = finish(pair)
-    assert code1 == 9
+    assert code1 == code
     assert code0 == 1, err0
     assert LOST in err0
 
