@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -46,8 +46,8 @@ def is_literal(kind: Any) -> bool:
 
 
 def is_sequence(kind: Any) -> bool:
-    """Whether `kind` is `tuple[...]` or `Sequence[...]`."""
-    return typing.get_origin(kind) in (tuple, Sequence)
+    """Whether `kind` is `tuple[...]`."""
+    return typing.get_origin(kind) is tuple
 
 
 def plain(kind: Any) -> Any:
@@ -78,10 +78,8 @@ def entries(cls: type) -> dict[str, Entry]:
 
 
 def element_kinds(kind: Any, length: int) -> list[Any]:
-    """The type of each of `length` elements of a sequence type; shorter where it is too long."""
+    """The types of `length` elements of a tuple type; of one with a fixed length, of its own."""
     args = typing.get_args(kind)
-    if typing.get_origin(kind) is Sequence:
-        return [plain(args[0])] * length
     if len(args) == 2 and args[1] is Ellipsis:
         return [plain(args[0])] * length
     return [] if args == ((),) else [plain(arg) for arg in args]
@@ -113,7 +111,7 @@ def describe(kind: Any) -> str:
         return f"the keys of {kind.__name__} ({', '.join(entries(kind))})"
     if is_sequence(kind):
         args = typing.get_args(kind)
-        if typing.get_origin(kind) is Sequence or (len(args) == 2 and args[1] is Ellipsis):
+        if len(args) == 2 and args[1] is Ellipsis:
             return f"a list, each element {describe(plain(args[0]))}"
         fixed = element_kinds(kind, 0)
         return f"a list of {len(fixed)}: " + ", ".join(describe(element) for element in fixed)
