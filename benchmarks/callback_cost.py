@@ -1,9 +1,10 @@
 """What watching and checking cost: ratios to the same program without them.
 
 A program is a scan of a step that takes about 10 us, over one world and over a batch under `vmap`.
-Variants run in turn; the best of all rounds counts.
+Variants run in turn, in short runs; the best of all rounds counts, which a busy machine disturbs
+least.
 
-    python benchmarks/callback_cost.py [--rounds 15] [--steps 2000]
+    python benchmarks/callback_cost.py [--rounds 60] [--steps 400]
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from worldloom import check, watch
 
-WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(48, 48)) / 7, jnp.float32)
+WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(128, 128)) / 11, jnp.float32)
 
 
 def think(x, layers):
@@ -77,9 +78,9 @@ def variants(layers: int) -> dict[str, Callable]:
 def program(step: Callable, worlds: int | None, steps: int) -> Callable[[], None]:
     """The compiled scan, warmed up, as something to time."""
     if worlds is None:
-        start = jnp.ones(48)
+        start = jnp.ones(128)
     else:
-        start = jnp.ones((worlds, 48))
+        start = jnp.ones((worlds, 128))
         step = jax.vmap(step, in_axes=(0, None))
 
     @jax.jit
@@ -120,11 +121,11 @@ def measure(worlds: int | None, layers: int, steps: int, rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What watching and checking cost.")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=400)
     options = parser.parse_args()
-    measure(None, 6, options.steps, options.rounds)
-    measure(32, 2, options.steps, options.rounds)
+    measure(None, 4, options.steps, options.rounds)
+    measure(8, 2, options.steps, options.rounds)
 
 
 if __name__ == "__main__":

@@ -179,9 +179,10 @@ class _Site:
     def _call_worlds(self, due: np.ndarray, operands: Sequence[np.ndarray]) -> tuple[int, ...]:
         # Every array has the axes of the worlds in front, of size one where they share it.
         levels = due.ndim
-        batch = np.broadcast_shapes(*(x.shape[:levels] for x in (due, *operands)))
+        shapes = (x.shape[:levels] for x in (due, *operands))
+        batch = tuple(map(max, zip(*shapes, strict=True)))
         if self.batched:
-            self._call([np.broadcast_to(x, batch + x.shape[levels:]) for x in operands])
+            self._call([_spread(x, batch) for x in operands])
         else:
             for world in map(tuple, np.argwhere(np.broadcast_to(due, batch)).tolist()):
                 self._call([x[(*_clip(world, x.shape), ...)] for x in operands])
@@ -195,6 +196,11 @@ class _Site:
         except Exception:
             note_error(self.name)
         note_call(self.name, time.perf_counter() - started)
+
+
+def _spread(x: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
+    levels = len(batch)
+    return x if x.shape[:levels] == batch else np.broadcast_to(x, batch + x.shape[levels:])
 
 
 def _clip(world: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
