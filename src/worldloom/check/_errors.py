@@ -5,8 +5,11 @@ from __future__ import annotations
 import collections
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import jax
+import numpy as np
+from jaxtyping import Int
 
 from worldloom._errors import WorldloomError
 
@@ -17,16 +20,21 @@ class CheckError(WorldloomError, RuntimeError):
     **Attributes:**
 
     - `message`: the words given to `require`.
-    - `worlds`: indices of the failing worlds, one tuple each: outermost `vmap` first, then the
-      axes of the predicate. A check of a single world has the one index `()`.
+    - `indices`: which worlds failed, one a row: outermost `vmap` first, then the axes of the
+      predicate. A check of a single world has one row without entries.
     - `text`: everything, as printed.
     """
 
-    def __init__(self, message: str, worlds: tuple[tuple[int, ...], ...], text: str):
+    def __init__(self, message: str, indices: Int[np.ndarray, "failed axes"], text: str):
         super().__init__(text)
         self.message = message
-        self.worlds = worlds
+        self.indices = indices
         self.text = text
+
+    @property
+    def worlds(self) -> tuple[tuple[int, ...], ...]:
+        """The same indices as tuples: `((1,), (3,))`."""
+        return tuple(map(tuple, self.indices.tolist()))
 
 
 class CheckUsageError(WorldloomError, ValueError):
@@ -36,13 +44,14 @@ class CheckUsageError(WorldloomError, ValueError):
 # The first call of a compiled function raises the one, later calls the other.
 _FROM_JAX = (jax.errors.JaxRuntimeError, ValueError)
 
-# XLA flattens an exception of the host into a string. The exception itself waits here.
-_recent: collections.deque[CheckError] = collections.deque(maxlen=64)
+# XLA flattens an exception of the host into a string. What it was made of waits here; the
+# exception itself would keep the frames it passed through alive, and their arrays.
+_recent: collections.deque[tuple[str, Any, str]] = collections.deque(maxlen=8)
 
 
 def remember(error: CheckError) -> CheckError:
-    """Keep `error` until `failure_in` asks for it."""
-    _recent.append(error)
+    """Keep what `error` says until `failure_in` asks for it."""
+    _recent.append((error.message, error.indices, error.text))
     return error
 
 
@@ -66,7 +75,10 @@ def failure_in(error: BaseException) -> CheckError | None:
     if not isinstance(error, _FROM_JAX):
         return None
     text = str(error)
-    return next((known for known in reversed(_recent) if known.text in text), None)
+    for message, indices, known in reversed(_recent):
+        if known in text:
+            return CheckError(message, indices, known)
+    return None
 
 
 @contextlib.contextmanager

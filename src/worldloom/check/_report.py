@@ -63,17 +63,18 @@ class Report:
 
     def error(self, failed: np.ndarray, arrays: tuple[np.ndarray, ...]) -> CheckError:
         """The exception for these worlds, with the values of the first of them."""
-        worlds = tuple(tuple(map(int, index)) for index in np.argwhere(failed))
+        indices = np.argwhere(failed)
+        shown = [tuple(index) for index in indices[:_WORLDS_SHOWN].tolist()]
+        first = shown[0]
         lines = [self.message]
         if failed.ndim:
-            shown = ", ".join(map(_index, worlds[:_WORLDS_SHOWN]))
-            more = len(worlds) - _WORLDS_SHOWN
-            more = f" and {more} more" if more > 0 else ""
-            lines.append(f"  in {len(worlds)} of {failed.size} worlds: {shown}{more}")
+            more = len(indices) - len(shown)
+            listed = ", ".join(map(_index, shown)) + (f" and {more} more" if more else "")
+            lines.append(f"  in {len(indices)} of {failed.size} worlds: {listed}")
         for name, array in list(zip(self.names, arrays, strict=True))[:_LEAVES_SHOWN]:
-            lines.append(f"  value{name}{_there(worlds[0])} = {_at(array, worlds[0])}")
+            lines.append(f"  value{name}{_there(first)} = {_at(array, first)}")
         lines.append(f"  required at {self.where[0]}")
-        return CheckError(self.message, worlds, "\n".join(lines))
+        return CheckError(self.message, indices, "\n".join(lines))
 
     def _log(self, failed: np.ndarray, arrays: tuple[np.ndarray, ...]) -> None:
         if (self.message, self.where) not in _logged:
