@@ -144,20 +144,20 @@ def _measure(
     every_step = jax.jit(jax.vmap(react))
     return bench.compare(
         {
-            "jit, one world at a time": jit_loop(worlds, _NAIVE_WORLDS),
-            "NumPy, one world at a time": numpy_loop(worlds, _NAIVE_WORLDS),
-            "jit(vmap), one step at a time": lambda: every_step(worlds),
+            "jit, one by one": jit_loop(worlds, _NAIVE_WORLDS),
+            "NumPy, one by one": numpy_loop(worlds, _NAIVE_WORLDS),
+            "jit(vmap)": lambda: every_step(worlds),
             "worldloom.run": lambda: run(step, spread, length=1).state,
         },
         items={
-            "jit, one world at a time": _NAIVE_WORLDS,
-            "NumPy, one world at a time": _NAIVE_WORLDS,
-            "jit(vmap), one step at a time": count,
+            "jit, one by one": _NAIVE_WORLDS,
+            "NumPy, one by one": _NAIVE_WORLDS,
+            "jit(vmap)": count,
             "worldloom.run": SUBSTEPS * count,
         },
         rounds=rounds,
         seconds=0.1,
-        unit="world-steps",
+        unit="steps",
         title="Gray-Scott",
         progress=True,
     )

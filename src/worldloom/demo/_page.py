@@ -15,7 +15,7 @@ from worldloom.loop import RunResult
 
 _COMMAND = "worldloom demo --out out"
 _COLOURS = ["#070b16", "#0d2746", "#135b6e", "#2c9c7c", "#eec35c", "#fff3d4"]
-_NAIVE = "jit, one world at a time"
+_NAIVE = "jit, one by one"
 _OURS = "worldloom.run"
 
 
@@ -88,7 +88,7 @@ def _add_headlines(page: report.Report, found: Findings) -> None:
         command=_COMMAND,
     )
     page.headline(
-        f"{found.plan.bytes_per_item / 2**10:.1f} KiB",
+        f"{found.plan.bytes_per_item / 2**10:.3g} KiB",
         "of memory a world",
         detail=f"known before it runs: {found.plan.largest:,} worlds would fit into "
         f"{found.plan.memory / 2**30:.0f} GiB",
@@ -151,10 +151,10 @@ def _add_speed(page: report.Report, found: Findings) -> None:
     page.section(
         "Why it is fast",
         "The chemistry is written once, for one world. What differs is who calls it.\n\n"
-        "- **One world at a time**: Python starts every step of every world, and that costs more "
-        "than the step.\n"
-        "- **One step at a time**: `jax.vmap` steps all worlds together, but each step takes all "
-        "of them through memory.\n"
+        "- **One by one**: Python starts every step of every world, and that costs more than the "
+        "step.\n"
+        "- **`jit(vmap)`**: all worlds take a step together, but each step takes all of them "
+        "through memory.\n"
         f"- **`worldloom.run`**: one program holds the loop. On every core a world takes "
         f"{SUBSTEPS} steps while it is in the cache, then the next; Python looks in a few times a "
         "second to take the pictures away.",

@@ -54,7 +54,7 @@ class Table:
     def render(self) -> Fragment:
         """The table, which scrolls inside its own box where the screen is narrow."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
-        kinds = [' class="number"' if c and all(map(_numeric, c)) else "" for c in columns]
+        kinds = [' class="number"' if _numbers(column) else "" for column in columns]
         heads = zip(self.columns, kinds, strict=True)
         head = "".join(f'<th scope="col"{kind}>{inline(name)}</th>' for name, kind in heads)
         body = "".join(f"<tr>{_row(row, kinds)}</tr>" for row in self.rows)
@@ -90,6 +90,12 @@ def command_line(command: str) -> str:
     """A command with its button. The button appears where there are scripts to serve it."""
     words = " ".join(f"<span>{escape(word)}</span>" for word in command.split(" "))
     return f'<span class="command"><code>{words}</code></span>'
+
+
+def _numbers(column: Sequence[Any]) -> bool:
+    """Whether a column holds numbers; some of its cells may be empty."""
+    filled = [cell for cell in column if cell != ""]
+    return bool(filled) and all(map(_numeric, filled))
 
 
 def _numeric(cell: Any) -> bool:

@@ -159,6 +159,8 @@ def test_tables_align_numbers_and_count_cells():
     assert '<td class="number">1.0 ms</td>' in html
     assert "<td>c</td>" in html
     assert "<th" in report.Table(["a"], []).render().html
+    gaps = report.Table(["a", "b"], [["", ""], ["12.5 ms", ""]]).render().html
+    assert gaps.count('class="number"') == 3
     with pytest.raises(report.ReportError, match="row 1 has 1 cells for 2 columns"):
         report.Table(["a", "b"], [[1, 2], [3]])
 
