@@ -42,6 +42,7 @@ from worldloom import bench
 
 HERE = Path(__file__).parent / "arc"
 OURS, JAXARC, ARCLE = "ours", "jaxarc 1.0.3", "ARCLE 0.2.6"
+ALONE = "jaxarc, no vmap"
 ACTIONS = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
 THREADS = (1, 2)
 
@@ -109,12 +110,15 @@ class Bench:
 
     def measure(self, case: Case) -> Measured:
         """Time all sides of a case in turn."""
-        report = self.folder / "report.json"
-        report.unlink(missing_ok=True)
-        variants: dict[str, Callable[[], Any] | bench.Rival] = {
-            JAXARC: self._jaxarc(case, report),
+        reports = {
+            name: self.folder / f"{place}.json"
+            for place, name in enumerate((JAXARC, ALONE) if case.batch == 1 else (JAXARC,))
         }
-        items = {JAXARC: case.batch * THEIR_STEPS[case.batch]}
+        variants: dict[str, Callable[[], Any] | bench.Rival] = {}
+        for name, report in reports.items():
+            report.unlink(missing_ok=True)
+            variants[name] = self._jaxarc(case, name == ALONE, report)
+        items = dict.fromkeys(reports, case.batch * THEIR_STEPS[case.batch])
         env = _environment(self.tasks, case.kind)
         ours = _our_steps if case.dispatch else _our_rollout
         variants[OURS], ours_built = ours(env, case)
@@ -138,11 +142,12 @@ class Bench:
             title=case.title,
         )
         programs = {OURS: ours_built}
-        if report.exists():
-            programs[JAXARC] = Program(**json.loads(report.read_text(encoding="utf-8")))
+        for name, report in reports.items():
+            if report.exists():
+                programs[name] = Program(**json.loads(report.read_text(encoding="utf-8")))
         return Measured(case, comparison, programs)
 
-    def _jaxarc(self, case: Case, report: Path) -> bench.Rival:
+    def _jaxarc(self, case: Case, alone: bool, report: Path) -> bench.Rival:
         return bench.Rival(
             HERE / "rival_jaxarc.py",
             requirements=("jaxarc==1.0.3", f"jax=={jax.__version__}"),
@@ -152,6 +157,7 @@ class Bench:
                 "batch": case.batch,
                 "length": THEIR_STEPS[case.batch],
                 "dispatch": case.dispatch,
+                "alone": alone,
                 "devices": self.devices if case.batch > 1 else 1,
                 "report": str(report),
             },
@@ -253,11 +259,13 @@ def table(results: list[Measured], *, quiet: bool) -> Table:
     for heading in headings:
         shown.add_column(heading, justify="right", overflow="fold")
     for measured in results:
-        shown.add_row(*_row(measured, quiet))
+        for rival in (JAXARC, ALONE):
+            if rival in measured.comparison.names:
+                shown.add_row(*_row(measured, rival, quiet))
     return shown
 
 
-def _row(measured: Measured, quiet: bool) -> list[str]:
+def _row(measured: Measured, rival: str, quiet: bool) -> list[str]:
     case, comparison = measured.case, measured.comparison
 
     def rate(name: str) -> str:
@@ -273,10 +281,10 @@ def _row(measured: Measured, quiet: bool) -> list[str]:
         return dataclasses.replace(comparison, baseline=to).ratio(OURS)
 
     def both(show: Callable[[Program], str]) -> str:
-        built = [measured.programs.get(name) for name in (OURS, JAXARC)]
+        built = [measured.programs.get(name) for name in (OURS, rival)]
         return " / ".join("-" if program is None else show(program) for program in built)
 
-    to_jaxarc, to_arcle = ratio(JAXARC), ratio(ARCLE)
+    to_rival, to_arcle = ratio(rival), ratio(ARCLE)
     best_c = max(
         (name for name in map(in_c, THREADS) if name in comparison.names),
         key=lambda name: comparison[name].rate or 0,
@@ -284,17 +292,17 @@ def _row(measured: Measured, quiet: bool) -> list[str]:
     )
     to_c = ratio(best_c)
     met = "?"
-    if quiet and to_jaxarc is not None:
-        met = "met" if to_jaxarc.value >= case.target else "MISSED"
+    if quiet and to_rival is not None:
+        met = "met" if to_rival.value >= case.target else "MISSED"
     return [
         case.kind,
-        f"{case.batch}",
+        f"{case.batch}" if rival == JAXARC else "1, no vmap",
         "Python" if case.dispatch else "rollout",
         rate(OURS),
-        rate(JAXARC),
-        str(to_jaxarc or ""),
-        "" if to_jaxarc is None else f"{_work_a_cpu_second(comparison):.1f}x",
-        f"{case.target:g}x {met}",
+        rate(rival),
+        str(to_rival or ""),
+        "" if to_rival is None else f"{_work_a_cpu_second(comparison, rival):.1f}x",
+        f"{case.target:g}x {met}" if rival == JAXARC else "",
         rate(ARCLE),
         str(to_arcle or ""),
         " / ".join(rate(in_c(threads)) for threads in THREADS) if best_c else "",
@@ -308,9 +316,9 @@ def _kilobytes(count: float | None) -> str:
     return "?" if count is None else f"{count / 1000:.1f}"
 
 
-def _work_a_cpu_second(comparison: bench.Comparison) -> float:
+def _work_a_cpu_second(comparison: bench.Comparison, rival: str) -> float:
     """Ratio of steps a second of processor time, which a busy machine disturbs less."""
-    ours, theirs = comparison[OURS], comparison[JAXARC]
+    ours, theirs = comparison[OURS], comparison[rival]
     assert ours.items is not None
     assert theirs.items is not None
     return (ours.items / ours.busy) / (theirs.items / theirs.busy)

@@ -1,8 +1,8 @@
 """The public JaxARC 1.0.3, timed in an environment of its own.
 
 Written after its own throughput benchmark: environments under `vmap`, steps under `scan`, a reset
-inside `cond` when the last time step ended, its action wrappers for points and boxes. A batch of 1
-is one environment without `vmap`, where its branches stay branches.
+inside `cond` when the last time step ended, its action wrappers for points and boxes. `alone` is
+one environment without `vmap`, where its branches stay branches.
 """
 
 # pyright: reportMissingImports=none, reportAttributeAccessIssue=none, reportCallIssue=none
@@ -24,7 +24,15 @@ DEMOS, TESTS = 10, 3
 
 
 def setup(
-    *, tasks: str, kind: str, batch: int, length: int, dispatch: bool, devices: int, report: str
+    *,
+    tasks: str,
+    kind: str,
+    batch: int,
+    length: int,
+    dispatch: bool,
+    alone: bool,
+    devices: int,
+    report: str,
 ) -> Any:
     """One call is `length` steps of every environment, in one scan or one call a step.
 
@@ -33,7 +41,7 @@ def setup(
     if devices > 1:
         jax.config.update("jax_num_cpu_devices", devices)
     env, params = _environment(tasks, kind)
-    lone = batch == 1
+    assert batch == 1 or not alone
     local = batch // devices
 
     def told(state, shown):
@@ -48,15 +56,15 @@ def setup(
         state = jax.lax.cond(ended, lambda: fresh(key)[0], lambda: state)
         return told(*env.step(state, action, env_params=params))
 
-    begin, step_all = (fresh, act) if lone else (jax.vmap(fresh), jax.vmap(act))
+    begin, step_all = (fresh, act) if alone else (jax.vmap(fresh), jax.vmap(act))
 
     def keys(key):
-        return key if lone else jax.random.split(key, local)
+        return key if alone else jax.random.split(key, local)
 
     def step(carry, key):
         state, (_, _, ended) = carry
         for_reset, for_action = jax.random.split(key)
-        actions = draw(for_action, kind, None if lone else local)
+        actions = draw(for_action, kind, None if alone else local)
         return step_all(state, ended, keys(for_reset), actions)
 
     def rollout(carry, key):
@@ -101,7 +109,7 @@ def _environment(folder: str, kind: str) -> tuple[Any, Any]:
     os.environ["LOGURU_LEVEL"] = "ERROR"
     import equinox as eqx
 
-    from jaxarc.configs import JaxArcConfig
+    from jaxarc.configs import GridInitializationConfig, JaxArcConfig
     from jaxarc.envs import BboxActionWrapper, Environment, PointActionWrapper
     from jaxarc.parsers import ArcAgiParser
     from jaxarc.utils.core import get_config
@@ -109,7 +117,10 @@ def _environment(folder: str, kind: str) -> tuple[Any, Any]:
     overrides = ["dataset=arc_agi_1", "environment.max_episode_steps=100"]
     config = JaxArcConfig.from_hydra(get_config(overrides=overrides))
     dataset = eqx.tree_at(lambda d: d.dataset_path, config.dataset, folder)
-    config = eqx.tree_at(lambda c: c.dataset, config, dataset)
+    start = GridInitializationConfig(
+        demo_weight=1.0, permutation_weight=0.0, empty_weight=0.0, random_weight=0.0
+    )
+    config = eqx.tree_at(lambda c: (c.dataset, c.grid_initialization), config, (dataset, start))
     parser = ArcAgiParser(dataset)
     env = Environment(config=config, buffer=_buffer(parser, _load(folder)))
     wrap = {"point": PointActionWrapper, "bbox": BboxActionWrapper, "mask": lambda env: env}[kind]
