@@ -94,11 +94,14 @@ def _add_headlines(page: report.Report, found: Findings) -> None:
         f"{found.plan.memory / 2**30:.0f} GiB",
         command=_COMMAND,
     )
-    kept = "built in this run; the next start loads it" if found.built else "loaded from the cache"
+    if found.built:
+        words, detail = "to compile, once", "the next start loads what this one compiled"
+    else:
+        words, detail = "to load the program", "nothing was compiled: an earlier start did it"
     page.headline(
         f"{result.compile_seconds:.2f} s",
-        "to compile, once",
-        detail=f"{kept}, whatever the number of steps",
+        words,
+        detail=f"{detail}; one program serves any number of steps",
         command=_COMMAND,
     )
 
