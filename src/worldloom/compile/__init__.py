@@ -29,3 +29,5 @@ __all__ = [
     "no_compiles",
     "unhashable_part",
 ]
+
+enable_cache()

@@ -32,8 +32,8 @@ def default_cache_folder() -> Path:
 def enable_cache(folder: str | Path | None = None) -> Path | None:
     """Keep compiled programs on disk, so that the next process starts without compiling.
 
-    `import worldloom` calls this once. It does nothing where the user has already given JAX a
-    cache (`JAX_COMPILATION_CACHE_DIR`, `jax_compilation_cache_dir`), or where
+    Worldloom calls this once, before it compiles anything. It does nothing where the user has
+    already given JAX a cache (`JAX_COMPILATION_CACHE_DIR`, `jax_compilation_cache_dir`), or where
     `WORLDLOOM_CACHE_DIR=off`.
 
     **Arguments:**
