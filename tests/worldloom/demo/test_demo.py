@@ -99,7 +99,9 @@ def test_the_measurement_is_kept_and_nothing_failed(left):
     assert found.ratio("worldloom.run").value > 0.05
 
 
-def test_the_last_line_is_the_page_and_the_second_start_compiles_nothing(tmp_path):
+def test_the_last_line_is_the_page_and_the_second_start_compiles_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLDLOOM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     code = (
         "from pathlib import Path; from worldloom import demo; import sys;"
         "demo.main(Path(sys.argv[1]), scale=demo.Scale(side=4, length=2, rounds=1))"
