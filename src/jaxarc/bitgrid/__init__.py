@@ -24,6 +24,7 @@ from jaxarc.bitgrid._flood import flood as flood
 from jaxarc.bitgrid._geometry import map_columns as map_columns
 from jaxarc.bitgrid._geometry import map_rows as map_rows
 from jaxarc.bitgrid._geometry import reverse_bits as reverse_bits
+from jaxarc.bitgrid._geometry import shift_columns as shift_columns
 from jaxarc.bitgrid._geometry import transpose as transpose
 from jaxarc.bitgrid._layout import PLANES as PLANES
 from jaxarc.bitgrid._layout import WORD as WORD
@@ -65,6 +66,7 @@ __all__ = [
     "rectangle",
     "reverse_bits",
     "select",
+    "shift_columns",
     "to_lanes",
     "transpose",
     "unpack",

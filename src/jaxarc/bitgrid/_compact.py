@@ -45,9 +45,9 @@ def on_active_lanes(
     def work(carry):
         start, result = carry
         picked = jax.lax.dynamic_slice(queue, (start,), (block,))
-        gathered = jax.tree.map(
-            lambda leaf: jnp.take(leaf, picked, axis=-1, mode="clip"), arguments
-        )
+        # A branch that is always taken: it keeps the gather out of the function's loops, which
+        # XLA could not vectorise with a gather in them.
+        gathered = jax.lax.cond(start < total, _take, _zeros, arguments, picked)
         done = function(*gathered)
         result = jax.tree.map(
             lambda old, new: old.at[..., picked].set(new, mode="drop"), result, done
@@ -56,3 +56,11 @@ def on_active_lanes(
 
     start = jnp.int32(0)
     return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
+
+
+def _take(tree, lanes):
+    return jax.tree.map(lambda leaf: jnp.take(leaf, lanes, axis=-1, mode="clip"), tree)
+
+
+def _zeros(tree, lanes):
+    return jax.tree.map(jnp.zeros_like, jax.eval_shape(_take, tree, lanes))

@@ -41,18 +41,22 @@ def flood(
     ```
     """
 
-    def sweep(reached, *, reverse):
-        def visit(above, row):
-            reached_row, open_row = row
-            filled = fill_runs((reached_row | above) & open_row, open_row)
-            return filled, filled
+    last = open_cells.shape[0] - 1
 
-        start = jnp.zeros_like(reached[0])
-        return jax.lax.scan(visit, start, (reached, open_cells), reverse=reverse)[1]
+    def sweep(reached, *, upwards):
+        def visit(step, carry):
+            reached, before = carry
+            row = last - step if upwards else step
+            open_row = jax.lax.dynamic_index_in_dim(open_cells, row, 0, keepdims=False)
+            old = jax.lax.dynamic_index_in_dim(reached, row, 0, keepdims=False)
+            filled = fill_runs((old | before) & open_row, open_row)
+            return jax.lax.dynamic_update_index_in_dim(reached, filled, row, 0), filled
+
+        return jax.lax.fori_loop(0, last + 1, visit, (reached, jnp.zeros_like(reached[0])))[0]
 
     def sweeps(carry):
         reached, _ = carry
-        after = sweep(sweep(reached, reverse=False), reverse=True)
+        after = sweep(sweep(reached, upwards=False), upwards=True)
         return after, jnp.any(after != reached)
 
     seed = seed & open_cells

@@ -6,6 +6,7 @@ and a mask that travels with it.
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt32
@@ -41,15 +42,18 @@ def map_columns(
     Columns that come from outside the word are 0.
     """
     words = jnp.where(reflect[None, None], reverse_bits(planes), planes)
-    return _shift(words, jnp.where(reflect, WORD - 1 - offset, offset)[None, None])
+    return shift_columns(words, jnp.where(reflect, WORD - 1 - offset, offset))
 
 
-def _shift(words, distance):
-    """Bit `c` becomes bit `c + distance`: to the right in the word where the distance is > 0."""
-    lower = words >> jnp.clip(distance, 0, WORD - 1).astype(jnp.uint32)
-    upper = words << jnp.clip(-distance, 0, WORD - 1).astype(jnp.uint32)
-    moved = jnp.where(distance >= 0, lower, upper)
-    return jnp.where(jnp.abs(distance) < WORD, moved, jnp.uint32(0))
+def shift_columns(
+    planes: UInt32[Array, "planes rows *lanes"], offset: Int32[Array, "*lanes"]
+) -> UInt32[Array, "planes rows *lanes"]:
+    """Column `c` becomes column `c + offset` of the old planes, 0 where there is none."""
+    # A shift by 32 and more gives 0 in XLA, and a negative distance is such a number once it is
+    # unsigned: of the two shifts one is the answer, and the other is 0 or the same.
+    right = jnp.broadcast_to(offset.astype(jnp.uint32)[None, None], planes.shape)
+    left = jnp.broadcast_to((-offset).astype(jnp.uint32)[None, None], planes.shape)
+    return jax.lax.shift_right_logical(planes, right) | jax.lax.shift_left(planes, left)
 
 
 def reverse_bits(words: UInt32[Array, "*any"]) -> UInt32[Array, "*any"]:

@@ -26,11 +26,10 @@ def row_numbers(rows: int, lanes: int) -> Int32[Array, " {rows} *ones"]:
 
 
 def columns_below(column: Int32[Array, "*lanes"]) -> UInt32[Array, "*lanes"]:
-    """A word with the bits `0 ... column - 1` set. A shift by 32 is undefined, hence two."""
-    full = jnp.uint32(0xFFFFFFFF)
-    inside = jnp.clip(column, 0, WORD)
-    some = (jnp.uint32(1) << (inside & 31).astype(jnp.uint32)) - 1
-    return jnp.where(inside >= WORD, full, some)
+    """A word with the bits `0 ... column - 1` set; none where `column` is negative."""
+    # XLA shifts by 32 and more give 0, as arithmetic would have it.
+    places = jnp.maximum(column, 0).astype(jnp.uint32)
+    return ~jax.lax.shift_left(jnp.full_like(places, 0xFFFFFFFF), places)
 
 
 def rectangle(rows: int, box: Box) -> UInt32[Array, {rows} * lanes]:

@@ -126,6 +126,17 @@ class TaskBuffer(eqx.Module):
         """Test pair `number` of a task, or of a batch of tasks."""
         return self._pair(self.first_pair[task] + self.num_demos[task] + number)
 
+    def pair(
+        self,
+        task: Int32[Array, "*batch"],
+        number: Int32[Array, "*batch"],
+        is_test: Bool[Array, "*batch"],
+    ) -> PackedPair:
+        """Demonstration or test pair `number` of a task, or of a batch of tasks."""
+        return self._pair(
+            self.first_pair[task] + jnp.where(is_test, self.num_demos[task], 0) + number
+        )
+
     def _pair(self, place) -> PackedPair:
         return jax.tree.map(lambda leaf: leaf[place], self.pairs)
 

@@ -103,7 +103,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(38, "previous_test"),
     Operation(39, "reset_pair"),
     Operation(40, "first_unsolved_demo"),
-    Operation(41, "first_unsolved_test"),
+    Operation(41, "first_open_test"),
 )
 
 NUM_EDITS = 35  # operations 0 ... 34; the rest go from pair to pair
@@ -119,19 +119,24 @@ def operation_id(name: str) -> int:
     return _BY_NAME[name]
 
 
-def among(
-    operation: Int32[Array, "*lanes"], which: Callable[[Operation], bool]
+def has_id(
+    operation: Int32[Array, "*lanes"], ids: tuple[int, ...] | list[int]
 ) -> Bool[Array, "*lanes"]:
-    """Whether the operation's row of the table meets a condition.
+    """Whether the operation is one of `ids`, sorted: a comparison for each run of neighbours.
 
-    The rows are found while tracing; what is left in the program is a comparison of ids for
-    each run of neighbouring rows. A lookup in an array would be a gather, and a gather inside an
-    elementwise loop keeps XLA from vectorising it.
+    A lookup in an array would be a gather, and a gather inside an elementwise loop keeps XLA
+    from vectorising it.
     """
-    ids = [row.id for row in OPERATIONS if which(row)]
     starts = [k for k in ids if k - 1 not in ids]
     ends = [k for k in ids if k + 1 not in ids]
     result = jnp.zeros(operation.shape, bool)
     for start, end in zip(starts, ends, strict=True):
         result = result | ((operation >= start) & (operation <= end))
     return result
+
+
+def among(
+    operation: Int32[Array, "*lanes"], which: Callable[[Operation], bool]
+) -> Bool[Array, "*lanes"]:
+    """Whether the operation's row of the table meets a condition; found while tracing."""
+    return has_id(operation, [row.id for row in OPERATIONS if which(row)])

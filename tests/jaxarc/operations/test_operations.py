@@ -56,20 +56,19 @@ def random_clipboards(rng, count, shape):
 def pack_board(cells, sizes, clipboard, filled):
     grid, clip = (bitgrid.pack_host(x) for x in (cells, clipboard))
     mask = np.asarray(bitgrid.pack_mask(jnp.asarray(filled)))
-    clip = np.concatenate([clip, mask[:, None]], axis=1)
-    arrays = jax.tree.map(lambda x: jnp.asarray(np.moveaxis(x, 0, -1)), (grid, clip))
+    grid, clip, mask = (jnp.asarray(np.moveaxis(x, 0, -1)) for x in (grid, clip, mask))
     height, width = jnp.asarray(sizes.astype(np.int32).T)
-    return Board(arrays[0], height, width, arrays[1])
+    return Board(grid, height, width, clip, mask)
 
 
 def unpack_board(board, shape):
     """Canvas, sizes, clipboard and its filled cells, batch first."""
-    grid, clip = bitgrid.from_lanes((board.grid, board.clipboard))
+    grid, clip, filled = bitgrid.from_lanes((board.grid, board.clipboard, board.filled))
     everything = (
         bitgrid.unpack(grid, *shape),
         jnp.stack([board.height, board.width], axis=1),
-        bitgrid.unpack(clip[:, :4], *shape),
-        bitgrid.unpack_mask(clip[:, 4], *shape),
+        bitgrid.unpack(clip, *shape),
+        bitgrid.unpack_mask(filled, *shape),
     )
     return [np.asarray(x) for x in everything]
 
@@ -264,6 +263,8 @@ def test_flood_fill_has_no_end_but_the_region():
     corridor[::2] = 1
     corridor[1::4, -1] = 1
     corridor[3::4, 0] = 1
-    filled = np.array(edit(15, [(0, 0)], corridor))
-    np.testing.assert_array_equal(filled, np.where(corridor == 1, 5, 0))
+    # Lying, one sweep over the rows fills it; standing, it takes a sweep for each turn.
+    for maze in (corridor, corridor.T):
+        filled = np.array(edit(15, [(0, 0)], maze))
+        np.testing.assert_array_equal(filled, np.where(maze == 1, 5, 0))
     assert edit(15, [(0, 0)], [[1, 0, 1]]) == [[5, 0, 1]]

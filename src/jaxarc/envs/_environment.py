@@ -1,0 +1,234 @@
+"""`make`: a configuration and a set of tasks, bound together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32
+
+from jaxarc.bitgrid import from_lanes, to_lanes
+from jaxarc.data import TaskBuffer, TaskSet, load
+from jaxarc.envs._config import ConfigError, EnvironmentConfig, JaxArcConfig
+from jaxarc.envs._episode import begin
+from jaxarc.envs._observation import ArcObservation, action_mask, observe
+from jaxarc.envs._pairs import MAX_TESTS
+from jaxarc.envs._state import ArcState, typed_key
+from jaxarc.envs.functional import Step, lane_step
+from jaxarc.envs.structured_actions import (
+    Action,
+    BboxAction,
+    MaskAction,
+    PointAction,
+    check_any_action,
+)
+
+Policy = Callable[[Any, ArcObservation, Array], Action]
+
+
+class Rollout(eqx.Module):
+    """What a rollout keeps of every step; arrays are `[length, worlds, ...]`."""
+
+    action: Action
+    reward: Float32[Array, "*length worlds"]
+    terminated: Bool[Array, "*length worlds"]
+    truncated: Bool[Array, "*length worlds"]
+    success: Bool[Array, "*length worlds"]
+    observation: ArcObservation | None
+    """What the policy saw; `None` unless asked for."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Environment:
+    """Tasks and a configuration. Made by `jaxarc.make`.
+
+    Observation: `ArcObservation`. Action: point, box or mask, as configured. Reward: that of
+    the configuration's reward object. An episode terminates when its grid is handed in or
+    solved, and is truncated after `max_episode_steps`; then the world begins a new one, drawn
+    at random, by itself. In test mode it plays all test pairs of a task, see `docs/arc`.
+
+    ```python
+    import jax
+    import jaxarc
+
+    env = jaxarc.make("AGI1-train")
+    state, obs = env.reset(jax.random.key(0), worlds=16)
+    action = env.random_action(jax.random.key(1), worlds=16)
+    state, obs, reward, done, info = env.step(state, action)
+    ```
+    """
+
+    tasks: TaskSet
+    config: JaxArcConfig
+    buffer: TaskBuffer
+
+    def reset(
+        self, key: Array, *, worlds: int, task: Array | np.ndarray | Sequence[int] | None = None
+    ) -> tuple[ArcState, ArcObservation]:
+        """Begin episodes in many worlds: of the given tasks, one a world, or of random ones."""
+        keys = jax.random.split(typed_key(key), worlds)
+        if task is not None:
+            task = jnp.asarray(task, jnp.int32)
+            if task.shape != (worlds,):
+                raise ConfigError(f"task must hold {worlds} numbers, one a world, got {task.shape}")
+        return _reset(keys, task, self.buffer, config=self.config)
+
+    def step(self, states: ArcState, actions: Action) -> Step:
+        """One step of every world; where an episode ends, a new one begins.
+
+        The observation is that of the new episode; `info.final_observation` is the last one of
+        the old.
+        """
+        check_any_action(actions)
+        return _step(states, actions, self.buffer, config=self.config)
+
+    def rollout(
+        self,
+        policy: Policy,
+        params: Any,
+        key: Array,
+        length: int,
+        *,
+        worlds: int = 1024,
+        observations: bool = False,
+        **options: Any,
+    ) -> tuple[ArcState, Rollout]:
+        """Let a policy act for `length` steps in many worlds, in one compiled loop.
+
+        **Arguments:**
+
+        - `policy`: `policy(params, observation, key) -> action`, for all worlds at once.
+        - `observations`: also keep what the policy saw, 900 bytes a world and step.
+        - `options`: any option of `worldloom.run`: `progress`, `checkpoint`, `sink`, ...
+
+        **Returns:** the last states, worlds first, and the `Rollout`.
+        """
+        from worldloom import Every, run
+
+        first, acting = jax.random.split(typed_key(key))
+        keys = jax.random.split(first, worlds)
+        start = _begin_rollout(keys, self.buffer, config=self.config)
+        step = _RolloutStep(policy, params, acting, self.buffer, self.config, observations)
+        result = run(step, start, length=length, save=Every(), **options)
+        lanes, _ = result.state
+        return from_lanes(lanes), result.records
+
+    def random_action(self, key: Array, *, worlds: int) -> Action:
+        """Actions drawn at random from the allowed operations and from all selections."""
+        return random_action(self.config, worlds, typed_key(key))
+
+    @property
+    def action_mask(self) -> Bool[Array, " 42"]:
+        """Which operations may be used."""
+        return action_mask(self.config)
+
+
+class _RolloutStep(eqx.Module):
+    """One step of a rollout. The carry holds the worlds, last, and what each of them sees."""
+
+    policy: Policy
+    params: Any
+    key: Array
+    tasks: TaskBuffer
+    config: JaxArcConfig = eqx.field(static=True)
+    observations: bool = eqx.field(static=True)
+
+    def __call__(self, carry: tuple[ArcState, ArcObservation], t: Array) -> tuple[Any, Rollout]:
+        lanes, seen = carry
+        action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
+        lanes, (_, shown, reward, _, info) = lane_step(lanes, action, self.config, self.tasks)
+        kept = Rollout(
+            action,
+            reward,
+            info.terminated,
+            info.truncated,
+            info.success,
+            seen if self.observations else None,
+        )
+        return (lanes, shown), kept
+
+
+@partial(jax.jit, static_argnames="config")
+def _reset(keys, task, tasks, *, config):
+    states = from_lanes(begin(keys, config, tasks, task=task))
+    return states, observe(states, config, tasks)
+
+
+@partial(jax.jit, static_argnames="config")
+def _begin_rollout(keys, tasks, *, config):
+    lanes = begin(keys, config, tasks)
+    return lanes, observe(from_lanes(lanes), config, tasks)
+
+
+@partial(jax.jit, static_argnames="config")
+def _step(states, actions, tasks, *, config):
+    lanes, (_, shown, reward, done, info) = lane_step(to_lanes(states), actions, config, tasks)
+    return from_lanes(lanes), shown, reward, done, info
+
+
+@partial(jax.jit, static_argnames=("config", "worlds"))
+def random_action(config: JaxArcConfig, worlds: int, key: Array) -> Action:
+    """Random allowed operations on random selections, one a world."""
+    height, width = config.canvas
+    of_operation, *of_place = jax.random.split(key, 5)
+    ids = jnp.array(config.operations, jnp.int32)
+    operation = ids[jax.random.randint(of_operation, (worlds,), 0, len(config.operations))]
+    draw = lambda key, side: jax.random.randint(key, (worlds,), 0, side, jnp.int32)  # noqa: E731
+    match config.action.selection_format:
+        case "point":
+            return PointAction(operation, draw(of_place[0], height), draw(of_place[1], width))
+        case "bbox":
+            corners = [draw(k, side) for k, side in zip(of_place, (height, width) * 2, strict=True)]
+            return BboxAction(operation, *corners)
+        case _:
+            cells = jax.random.bernoulli(of_place[0], 0.1, (worlds, height, width))
+            return MaskAction(operation, cells)
+
+
+def make(
+    name: str | TaskSet,
+    *,
+    ids: Iterable[str] | None = None,
+    subset: str | None = None,
+    config: JaxArcConfig | None = None,
+    version: str | None = None,
+) -> Environment:
+    """An environment by the name of its tasks.
+
+    **Arguments:**
+
+    - `name`: a data set, as `jaxarc.data.load` knows it (`"AGI1-train"`, `"AGI2-eval"`, ...),
+      or tasks of your own.
+    - `ids`: only these tasks.
+    - `subset`: a named subset, such as `"up-to-10x10"`.
+    - `config`: the configuration. Without one: point actions, 100 steps, no history, and test
+      mode for the evaluation sets.
+    - `version`: of the data.
+
+    ```python
+    import jaxarc
+
+    env = jaxarc.make("AGI1-train", ids=["007bbfb7", "00d62c1b"])
+    assert env.buffer.num_tasks == 2
+    ```
+    """
+    tasks = name if isinstance(name, TaskSet) else load(name, version=version)
+    if ids is not None:
+        tasks = tasks.filter(ids=ids)
+    if subset is not None:
+        tasks = tasks.subset(subset)
+    if config is None:
+        mode = "test" if tasks.tags == ("eval",) else "train"
+        plain = EnvironmentConfig(record_history=False, episode_mode=mode)
+        config = JaxArcConfig(environment=plain)
+    most = max((len(task.tests) for task in tasks.tasks), default=0)
+    if config.environment.episode_mode == "test" and most > MAX_TESTS:
+        raise ConfigError(f"test mode counts attempts of {MAX_TESTS} test pairs, a task has {most}")
+    height, width = config.canvas
+    return Environment(tasks, config, tasks.buffer(height=height, width=width))

@@ -1,0 +1,220 @@
+"""How an episode begins, goes on, and begins again. Worlds come last in every array here."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
+
+from jaxarc.bitgrid import count, equal, on_active_lanes, to_lanes
+from jaxarc.data import TaskBuffer
+from jaxarc.envs._config import ConfigError, JaxArcConfig
+from jaxarc.envs._pairs import PairControl, attempts_at, go_to_pair, is_open
+from jaxarc.envs._reward import Transition
+from jaxarc.envs._state import ArcState, empty_history, record
+from jaxarc.envs.structured_actions import Action
+from jaxarc.operations import Board, apply_operation, operation_id
+from jaxarc.operations._apply import area
+from jaxarc.operations._table import has_id
+
+SUBMIT = operation_id("submit")
+BLOCK = 128  # worlds that go to another pair or begin anew at a time
+
+
+class Outcome(eqx.Module):
+    """What one step did, for each world."""
+
+    reward: Float32[Array, " lanes"]
+    terminated: Bool[Array, " lanes"]
+    truncated: Bool[Array, " lanes"]
+    success: Bool[Array, " lanes"]
+    valid: Bool[Array, " lanes"]
+    similarity: Float32[Array, " lanes"]
+    score: Float32[Array, " lanes"]
+
+
+def compare(
+    grid: UInt32[Array, "4 rows lanes"],
+    height: Int32[Array, " lanes"],
+    width: Int32[Array, " lanes"],
+    target: UInt32[Array, "4 rows lanes"],
+    target_height: Int32[Array, " lanes"],
+    target_width: Int32[Array, " lanes"],
+) -> tuple[Float32[Array, " lanes"], Bool[Array, " lanes"]]:
+    """Similarity of a grid and its target, and whether they are the same in shape and cells.
+
+    Similarity is the number of cells that agree over the number of cells that at least one of
+    the two has. A hidden target, of size 0, agrees with nothing.
+    """
+    rows = grid.shape[1]
+    shared_height = jnp.minimum(height, target_height)
+    shared_width = jnp.minimum(width, target_width)
+    agree = count(equal(grid, target) & area(rows, shared_height, shared_width))
+    either = height * width + target_height * target_width - shared_height * shared_width
+    return agree.astype(jnp.float32) / either.astype(jnp.float32), agree == either
+
+
+def begin(
+    keys: Key[Array, " lanes"],
+    config: JaxArcConfig,
+    tasks: TaskBuffer,
+    *,
+    task: Int32[Array, " lanes"] | None = None,
+    pair: Int32[Array, " lanes"] | None = None,
+) -> ArcState:
+    """Fresh episodes: a random task and, in train mode, a random demonstration, unless given."""
+    own, for_task, for_pair = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)(keys)
+    lanes = keys.shape
+    testing = config.environment.episode_mode == "test"
+    if task is None:
+        task = jax.vmap(tasks.sample)(for_task)
+    if pair is None and testing:
+        pair = jnp.zeros(lanes, jnp.int32)
+    elif pair is None:
+        draw = lambda key, demos: jax.random.randint(key, (), 0, demos, jnp.int32)  # noqa: E731
+        pair = jax.vmap(draw)(for_pair, tasks.num_demos[task])
+    empty = jnp.zeros((4, config.rows, *lanes), jnp.uint32)
+    none, no, no_bits = jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, bool), empty[0, 0]
+    state = ArcState(
+        grid=empty,
+        height=none,
+        width=none,
+        clip=empty,
+        clip_mask=empty[0],
+        input=empty,
+        input_height=none,
+        input_width=none,
+        target=empty,
+        target_height=none,
+        target_width=none,
+        similarity=jnp.zeros(lanes, jnp.float32),
+        task_index=task,
+        pair_index=pair,
+        on_test_pair=jnp.full(lanes, testing),
+        step_count=none,
+        solved_demos=no_bits,
+        solved_tests=no_bits,
+        attempts=no_bits,
+        done=no,
+        key=own,
+        action_history=empty_history(config, lanes[0]),
+        canvas=config.canvas,
+    )
+    return place_pair(state, tasks)
+
+
+def place_pair(state: ArcState, tasks: TaskBuffer) -> ArcState:
+    """Put the pair that the state's indices name on the board, the grid a copy of its input."""
+    pair = to_lanes(tasks.pair(state.task_index, state.pair_index, state.on_test_pair))
+    height, width = pair.input_size.astype(jnp.int32)
+    target_height, target_width = pair.output_size.astype(jnp.int32)
+    similarity, _ = compare(pair.input, height, width, pair.output, target_height, target_width)
+    return dataclasses.replace(
+        state,
+        grid=pair.input,
+        height=height,
+        width=width,
+        input=pair.input,
+        input_height=height,
+        input_width=width,
+        target=pair.output,
+        target_height=target_height,
+        target_width=target_width,
+        similarity=jnp.where(state.on_test_pair, 0, similarity),
+    )
+
+
+def advance(
+    state: ArcState, action: Action, config: JaxArcConfig, tasks: TaskBuffer | None
+) -> tuple[ArcState, Outcome]:
+    """One step of every world. A world that is done stays as it is, with reward 0."""
+    setting = config.environment
+    testing = setting.episode_mode == "test"
+    changes_pairs = testing or setting.pair_controls
+    if changes_pairs and tasks is None:
+        raise ConfigError(
+            "episode_mode='test' and pair_controls=True go from pair to pair, which needs the "
+            "tasks at every step: use jaxarc.make(...), or give tasks=... to arc_step and "
+            "batch_step"
+        )
+    live = ~state.done
+    valid = has_id(action.operation, config.operations) & live
+    operation = jnp.where(valid, action.operation, -1)
+
+    board = apply_operation(
+        operation,
+        action.to_lanes(*config.canvas),
+        Board(state.grid, state.height, state.width, state.clip, state.clip_mask),
+        state.input,
+        state.input_height,
+        state.input_width,
+    )
+    target = (state.target, state.target_height, state.target_width)
+    similarity, exact = compare(board.grid, board.height, board.width, *target)
+    similarity = jnp.where(state.on_test_pair, 0, similarity)
+
+    handed_in = operation == SUBMIT
+    here = jnp.uint32(1) << state.pair_index.astype(jnp.uint32)
+    on_test = state.on_test_pair
+    attempt = handed_in & on_test & is_open(state, setting.max_attempts)
+    demo_solved = exact & live & ~on_test & ((state.solved_demos & here) == 0)
+    test_solved = exact & attempt
+    success = demo_solved | test_solved
+    after = dataclasses.replace(
+        state,
+        grid=board.grid,
+        height=board.height,
+        width=board.width,
+        clip=board.clipboard,
+        clip_mask=board.filled,
+        similarity=similarity,
+        step_count=state.step_count + live.astype(jnp.int32),
+        solved_demos=jnp.where(demo_solved, state.solved_demos | here, state.solved_demos),
+        solved_tests=jnp.where(test_solved, state.solved_tests | here, state.solved_tests),
+        attempts=jnp.where(attempt, attempts_at(state) + state.attempts, state.attempts),
+        action_history=record(
+            state.action_history,
+            action,
+            jnp.where(live, state.step_count, setting.max_episode_steps),
+            state.pair_index,
+            valid,
+            config,
+        ),
+    )
+
+    score = success.astype(jnp.float32)
+    if changes_pairs:
+        assert tasks is not None
+        control = PairControl.after(after, operation, config, tasks)
+        ended, score = control.ended, control.score
+        after = on_active_lanes(
+            lambda old, to: place_pair(go_to_pair(old, to), tasks),
+            (after, control),
+            control.goes & live,
+            otherwise=after,
+            block=BLOCK,
+        )
+        similarity = jnp.where(control.goes, state.similarity, similarity)
+    else:
+        ended = handed_in | success
+    terminated = ended & live
+    truncated = (after.step_count >= setting.max_episode_steps) & live & ~terminated
+    after = dataclasses.replace(after, done=state.done | terminated | truncated)
+
+    submitted = jnp.where(on_test, attempt, handed_in)
+    transition = Transition(state.similarity, similarity, success, submitted)
+    reward = jnp.where(live, config.reward(transition), 0)
+    return after, Outcome(reward, terminated, truncated, success, valid, similarity, score)
+
+
+def restart(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer) -> ArcState:
+    """Fresh episodes where one is done. The others cost nothing."""
+
+    def anew(old: ArcState) -> Any:
+        return begin(old.key, config, tasks)
+
+    return on_active_lanes(anew, (state,), state.done, otherwise=state, block=BLOCK)

@@ -1,0 +1,260 @@
+"""The environment as four pure functions, compiled, for one world and for many.
+
+`jax.vmap(arc_step)` runs the same batched program as `batch_step`.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.core
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int
+
+from jaxarc.bitgrid import from_lanes, to_lanes
+from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer
+from jaxarc.envs._config import ConfigError, JaxArcConfig
+from jaxarc.envs._episode import Outcome, advance, begin, restart
+from jaxarc.envs._observation import ArcObservation, observe
+from jaxarc.envs._state import ArcState, typed_key
+from jaxarc.envs._validate import action_is_good, what_is_good
+from jaxarc.envs.structured_actions import Action, check_any_action
+from worldloom import check
+
+
+class StepInfo(eqx.Module):
+    """What a step tells besides observation, reward and done.
+
+    - `terminated`: the episode came to its end by this step: solved, or handed in.
+    - `truncated`: the episode was cut off by this step; its value goes on, so bootstrap.
+    - `success`: a pair was solved by this step.
+    - `valid`: the operation is allowed, and the episode was not over.
+    - `similarity`: share of cells that are right; 0 on test pairs, which do not tell.
+    - `score`: share of the task's test pairs solved so far in test mode, otherwise `success`.
+    - `final_observation`: the observation after the step and before any reset.
+    """
+
+    terminated: Bool[Array, "*batch"]
+    truncated: Bool[Array, "*batch"]
+    success: Bool[Array, "*batch"]
+    valid: Bool[Array, "*batch"]
+    similarity: Float32[Array, "*batch"]
+    score: Float32[Array, "*batch"]
+    final_observation: ArcObservation
+
+
+Step = tuple[ArcState, ArcObservation, Float32[Array, "*batch"], Bool[Array, "*batch"], StepInfo]
+
+
+def arc_reset(
+    key: Array,
+    config: JaxArcConfig,
+    task_data: JaxArcTask | TaskBuffer,
+    *,
+    episode_mode: str | None = None,
+    initial_pair_idx: Int[Array, ""] | int | None = None,
+) -> tuple[ArcState, ArcObservation]:
+    """Begin an episode in one world.
+
+    **Arguments:**
+
+    - `key`: decides the task, where a buffer of tasks is given, and the demonstration pair.
+    - `task_data`: one task, or a buffer of tasks to draw from.
+    - `episode_mode`: as in the configuration, or left out.
+    - `initial_pair_idx`: the pair to begin with, instead of a random one.
+
+    ```python
+    import jax
+    from jaxarc import create_mock_task
+    from jaxarc.envs import JaxArcConfig, PointAction, arc_reset, arc_step
+
+    config = JaxArcConfig()
+    state, obs = arc_reset(jax.random.key(0), config, create_mock_task())
+    action = PointAction(operation=3, row=5, col=5)
+    state, obs, reward, done, info = arc_step(state, action, config)
+    assert state.working_grid[5, 5] == 3
+    ```
+    """
+    pair = None if initial_pair_idx is None else jnp.asarray(initial_pair_idx)[None]
+    states, observations = batch_reset(
+        typed_key(key)[None], config, task_data, episode_mode=episode_mode, initial_pair_idx=pair
+    )
+    return jax.tree.map(lambda leaf: leaf[0], (states, observations))
+
+
+def batch_reset(
+    keys: Array,
+    config: JaxArcConfig,
+    task_data: JaxArcTask | TaskBuffer,
+    *,
+    episode_mode: str | None = None,
+    initial_pair_idx: Int[Array, " batch"] | int | None = None,
+) -> tuple[ArcState, ArcObservation]:
+    """Begin an episode in one world a key; with a buffer, worlds get tasks of their own."""
+    if episode_mode not in (None, config.environment.episode_mode):
+        raise ConfigError(
+            f"episode_mode={episode_mode!r}, but the configuration says "
+            f"{config.environment.episode_mode!r}: steps need it too, so set it there with "
+            f"EnvironmentConfig(episode_mode={episode_mode!r})"
+        )
+    keys = typed_key(keys)
+    if initial_pair_idx is not None:
+        initial_pair_idx = jnp.broadcast_to(jnp.asarray(initial_pair_idx), keys.shape)
+        initial_pair_idx = initial_pair_idx.astype(jnp.int32)
+    _check_fits(task_data, config)
+    return _reset(keys, task_data, initial_pair_idx, config=config)
+
+
+@partial(jax.jit, static_argnames="config")
+def _reset(keys, task_data, pair, *, config):
+    tasks = task_data
+    index = None
+    if isinstance(task_data, JaxArcTask):
+        tasks = TaskBuffer.from_task(_onto_canvas(task_data, config.canvas))
+        index = jnp.zeros(keys.shape, jnp.int32)
+    state = begin(keys, config, tasks, task=index, pair=pair)
+    if isinstance(task_data, JaxArcTask):
+        own = jnp.broadcast_to(task_data.task_index, keys.shape)
+        shown = observe(from_lanes(state), config, tasks)
+        return from_lanes(eqx.tree_at(lambda s: s.task_index, state, own)), shown
+    states = from_lanes(state)
+    return states, observe(states, config, tasks)
+
+
+def arc_step(
+    state: ArcState, action: Action, config: JaxArcConfig, *, tasks: TaskBuffer | None = None
+) -> Step:
+    """One step of one world: `(state, observation, reward, done, info)`.
+
+    A world whose episode is over stays as it is, with reward 0, until it is reset.
+
+    **Arguments:**
+
+    - `action`: a `PointAction`, `BboxAction` or `MaskAction`.
+    - `tasks`: the buffer that the episode began with. Needed where the step may go to another
+      pair or show demonstrations; otherwise the state holds all there is to know.
+    """
+    check_any_action(action)
+    return _step(state, action, tasks, config=config)
+
+
+def batch_step(
+    states: ArcState, actions: Action, config: JaxArcConfig, *, tasks: TaskBuffer | None = None
+) -> Step:
+    """`arc_step` of many worlds at once; `actions` is one object with a leading axis."""
+    check_any_action(actions)
+    return _batch_step(states, actions, tasks, config=config)
+
+
+@partial(jax.jit, static_argnames="config")
+def _step(state, action, tasks, *, config):
+    return _one_world(config)(state, action, tasks)
+
+
+@partial(jax.jit, static_argnames="config")
+def _batch_step(states, actions, tasks, *, config):
+    lanes, outcome = advance(to_lanes(states), actions, config, tasks)
+    return _report(from_lanes(lanes), actions, outcome, config, tasks)
+
+
+def _report(states: ArcState, actions: Action, outcome: Outcome, config, tasks) -> Step:
+    shown = observe(states, config, tasks)
+    reward = outcome.reward
+    if config.environment.debug_level > 0:
+        reward = check.require(action_is_good(actions, config), reward, what_is_good(config))
+    info = StepInfo(
+        outcome.terminated,
+        outcome.truncated,
+        outcome.success,
+        outcome.valid,
+        outcome.similarity,
+        outcome.score,
+        shown,
+    )
+    return states, shown, reward, states.done, info
+
+
+@cache
+def _one_world(config: JaxArcConfig) -> Any:
+    """The step of one world; under `vmap`, the step of many, not many steps of one."""
+
+    @jax.custom_batching.custom_vmap
+    def step(state, action, tasks):
+        one = jax.tree.map(lambda leaf: leaf[None], (state, action))
+        return jax.tree.map(lambda leaf: leaf[0], _batch_step(*one, tasks, config=config))
+
+    @step.def_vmap
+    def steps(axis_size, in_batched, state, action, tasks):
+        if any(jax.tree.leaves(in_batched[2])):
+            raise ConfigError("the task buffer is shared by all worlds: do not map over it")
+        full = jax.tree.map(
+            lambda leaf, batched: (
+                leaf if batched else jnp.broadcast_to(leaf, (axis_size, *leaf.shape))
+            ),
+            (state, action),
+            (in_batched[0], in_batched[1]),
+        )
+        result = _batch_step(*full, tasks, config=config)
+        return result, jax.tree.map(lambda _: True, result)
+
+    return step
+
+
+def _check_fits(task_data: JaxArcTask | TaskBuffer, config: JaxArcConfig) -> None:
+    """Refuse tasks that do not fit the canvas, where they can be looked at."""
+    height, width = config.canvas
+    if isinstance(task_data, TaskBuffer):
+        if (task_data.height, task_data.width) != config.canvas:
+            raise ConfigError(
+                f"the tasks are packed for a canvas of {task_data.height} x {task_data.width}, "
+                f"the configuration has {height} x {width}: pack them with "
+                f".buffer(height={height}, width={width})"
+            )
+        return
+    masks = (
+        task_data.input_masks_examples,
+        task_data.output_masks_examples,
+        task_data.test_input_masks,
+        task_data.true_test_output_masks,
+    )
+    for mask in masks:
+        if isinstance(mask, jax.core.Tracer):
+            return
+        cells = np.asarray(mask)
+        if cells[:, height:].any() or cells[:, :, width:].any():
+            raise BadTaskError(
+                f"a grid of the task is larger than the canvas of {height} x {width}: "
+                f"make UnifiedDatasetConfig(max_grid_height=..., max_grid_width=...) larger"
+            )
+
+
+def _onto_canvas(task: JaxArcTask, canvas: tuple[int, int]) -> JaxArcTask:
+    """The task's arrays cut or padded to the canvas."""
+
+    def fit(leaf):
+        if leaf.ndim < 3:
+            return leaf
+        leaf = leaf[:, : canvas[0], : canvas[1]]
+        missing = [(0, 0), (0, canvas[0] - leaf.shape[1]), (0, canvas[1] - leaf.shape[2])]
+        return jnp.pad(leaf, missing)
+
+    return jax.tree.map(fit, task)
+
+
+def lane_step(
+    lanes: ArcState, actions: Action, config: JaxArcConfig, tasks: TaskBuffer
+) -> tuple[ArcState, Step]:
+    """One step with automatic reset, on a state whose worlds come last: what a rollout does.
+
+    Gives the next state, worlds last, and the step as `batch_step` gives it; its observation is
+    that of the next state, a fresh one where an episode ended.
+    """
+    after, outcome = advance(lanes, actions, config, tasks)
+    states, _, reward, done, info = _report(from_lanes(after), actions, outcome, config, tasks)
+    fresh = restart(after, config, tasks)
+    shown = observe(from_lanes(fresh), config, tasks)
+    return fresh, (states, shown, reward, done, info)

@@ -1,0 +1,3 @@
+"""Helpers around the environment."""
+
+from __future__ import annotations
