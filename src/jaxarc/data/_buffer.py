@@ -115,13 +115,13 @@ class TaskBuffer(eqx.Module):
         return self.first_pair.shape[0]
 
     def demo(
-        self, task: Int32[Array, "*batch"], number: Int32[Array, "*batch"] | int
+        self, task: Int32[Array, "*batch"] | int, number: Int32[Array, "*batch"] | int
     ) -> PackedPair:
         """Demonstration pair `number` of a task, or of a batch of tasks."""
         return self._pair(self.first_pair[task] + number)
 
     def test(
-        self, task: Int32[Array, "*batch"], number: Int32[Array, "*batch"] | int
+        self, task: Int32[Array, "*batch"] | int, number: Int32[Array, "*batch"] | int
     ) -> PackedPair:
         """Test pair `number` of a task, or of a batch of tasks."""
         return self._pair(self.first_pair[task] + self.num_demos[task] + number)
