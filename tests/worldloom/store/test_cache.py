@@ -47,6 +47,16 @@ def test_it_does_what_a_plain_model_does(limit: int, steps):
     assert cache.stats() == expected
 
 
+def test_what_was_used_last_stays():
+    cache = store.LRUCache(max_bytes=2)
+    cache.put("a", 1, nbytes=1)
+    cache.put("b", 2, nbytes=1)
+    assert cache.get("a") == 1
+    cache.put("c", 3, nbytes=1)
+    assert "a" in cache
+    assert "b" not in cache
+
+
 def test_the_size_of_a_value_is_that_of_its_arrays():
     cache = store.LRUCache(max_bytes=10_000)
     cache.put("a", {"x": np.zeros(100), "y": [jnp.zeros(10), np.float32(1)]})

@@ -231,6 +231,24 @@ def test_a_manifest_that_lies(name: str, sound: bytes, path: Path):
     assert peak < 20e6
 
 
+def test_a_part_without_frames_never_shows_old_memory(path: Path):
+    """Consistent in everything else: only the number of frames gives it away."""
+    frames, manifest = take_apart(bomb(b"", 1000))
+    manifest["parts"][0]["frames"] = []
+    path.write_bytes(forge(frames, manifest))
+    with pytest.raises(store.DamagedError, match="1000 bytes in 0 frames"):
+        store.load(path)
+
+
+@pytest.mark.parametrize("name", ["part outside", "part of another rank", "no elements but a part"])
+def test_a_part_outside_of_its_leaf_is_called_so(name: str, sound: bytes, path: Path):
+    frames, manifest = take_apart(sound)
+    HOSTILE[name](manifest)
+    path.write_bytes(forge(frames, manifest))
+    with pytest.raises(store.DamagedError, match="outside of its shape"):
+        store.inspect(path)
+
+
 @pytest.mark.parametrize(
     "text",
     [

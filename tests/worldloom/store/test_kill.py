@@ -118,6 +118,8 @@ for target in (2, 3):  # the same step once more, and the next one
         tree, meta = snapshots.load(template)
         found.append(step_of(tree))
         assert snapshots.latest() == (2 if found[-1] == 2 else target)
+        for step in snapshots.steps():  # the older ones too: none is half deleted
+            step_of(snapshots.load(template, step=step)[0])
         assert died or snapshots.steps() == [1, 2, 3][target - keep : target]
         if point % 5 == 0 or not died:
             snapshots.save(4, value(4))
