@@ -99,8 +99,8 @@ class _Workers:
     def __enter__(self) -> _Workers:
         with contextlib.ExitStack() as stack:
             groups = stack.enter_context(_reaper_process())
-            stack.callback(self._end_all)
             stack.enter_context(self._signals())
+            stack.callback(self._end_all)
             address = f"127.0.0.1:{_free_port()}"
             for index in range(self._count):
                 self._start(index, address, groups)
@@ -258,12 +258,10 @@ def _reaper_process() -> Iterator[IO[bytes]]:
         start_new_session=True,
     )
     assert reaper.stdin is not None
-    try:
+    with reaper, reaper.stdin:
         yield reaper.stdin
-    finally:
+        # Not said when the block was cut short: then the groups may still be there.
         reaper.stdin.write(b"done\n")
-        reaper.stdin.close()
-        reaper.wait()
 
 
 def _free_port() -> int:

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from worldloom import mesh
+from worldloom.mesh import _launch
 
 FOREVER = "import time; time.sleep(600)"
 
@@ -107,6 +108,19 @@ def test_what_a_process_leaves_behind_is_ended(capfd):
     assert mesh.launch(python(code), processes=1) == 0
     child = int(capfd.readouterr().out.split()[1])
     until(lambda: gone(child))
+
+
+def test_an_ending_that_is_cut_short_leaves_no_orphans(capfd, monkeypatch):
+    def cut_short(workers):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_launch._Workers, "_end_all", cut_short)
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    with pytest.raises(KeyboardInterrupt):
+        mesh.launch(python(code), processes=2, timeout=2)
+    workers = [int(line.split()[1]) for line in capfd.readouterr().out.splitlines()]
+    assert len(workers) == 2
+    until(lambda: all(gone(pid) for pid in workers))
 
 
 def start_launcher(code: str, processes: int = 2) -> subprocess.Popen[str]:
