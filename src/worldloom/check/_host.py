@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,10 +37,11 @@ _host_call.multiple_results = True
 def host_call(
     call: Callable[..., Sequence[np.ndarray]],
     results: Sequence[jax.ShapeDtypeStruct],
+    mask: Any,
     *operands: Any,
     effect: bool,
 ) -> list[Any]:
-    """Call `call` on the host with NumPy arrays.
+    """Call `call(mask, *operands)` on the host with NumPy arrays, in a branch on any of `mask`.
 
     Under `vmap` it is called once for all worlds. Each level puts an axis in front of every
     operand, of size one where the operand is the same for all worlds, and in front of every
@@ -47,13 +49,15 @@ def host_call(
 
     **Arguments:**
 
-    - `call`: takes the operands as read-only NumPy arrays, returns the results as NumPy arrays.
+    - `call`: takes read-only NumPy arrays, returns the results as NumPy arrays.
     - `results`: shapes and dtypes of the results, for one world.
+    - `mask`: which worlds want the call. A mask of one element is known to be true where the
+      branch is taken, and is not sent: sending it costs every step half a microsecond.
     - `effect`: whether the call is there for what it does. If not, it is removed where nobody
       uses its results, and it runs on every device; if so, it is never removed, and it runs
       once. An effect costs about 100 us each time the program is started from Python.
     """
-    operands = tuple(jnp.asarray(operand) for operand in operands)
+    operands = tuple(jnp.asarray(operand) for operand in (mask, *operands))
     shapes = tuple((tuple(result.shape), jnp.dtype(result.dtype)) for result in results)
     return _host_call.bind(*operands, call=call, results=shapes, effect=effect)
 
@@ -111,6 +115,11 @@ def _lower(ctx: Any, *operands: Any, call: Any, results: Any, effect: bool) -> A
             return io_callback(lambda *xs: call(*map(np.asarray, xs)), shapes, *operands)
 
         return mlir.lower_fun(once, multiple_results=True)(ctx, *operands)
+    shape = ctx.avals_in[0].shape
+    if math.prod(shape) == 1:
+        call = functools.partial(call, np.ones(shape, bool))
+        ctx = ctx.replace(avals_in=ctx.avals_in[1:])
+        operands = operands[1:]
     outs, _, _ = mlir.emit_python_callback(
         ctx,
         call,

@@ -112,7 +112,7 @@ def callback(
 
     def ask() -> Any:
         turn = jax.ShapeDtypeStruct((), jnp.bool_)
-        (go,) = host_call(functools.partial(_ask, rate, name), [turn], effect=True)
+        (go,) = host_call(functools.partial(_ask, rate, name), [turn], True, effect=True)
         return _branch(go, fire, keep)
 
     return _branch(unvmap_any(due), ask, keep)
@@ -141,7 +141,7 @@ def _name_of(func: Any) -> str:
     return f"<lambda> at {Path(func.__code__.co_filename).name}:{func.__code__.co_firstlineno}"
 
 
-def _ask(rate: Rate, name: str) -> tuple[np.ndarray]:
+def _ask(rate: Rate, name: str, _: np.ndarray) -> tuple[np.ndarray]:
     due = rate.due()
     if not due:
         note_skip(name)
