@@ -330,7 +330,7 @@ def main() -> None:
     # A compile second is a compile second only where nothing comes from a cache.
     jax.config.update("jax_enable_compilation_cache", False)
     tasks = load("AGI1-train")
-    console = Console(width=max(Console().width, 200))
+    console = Console(width=max(Console().width, 230))
     results = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
