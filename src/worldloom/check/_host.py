@@ -3,7 +3,7 @@
 `jax.pure_callback` and `jax.debug.callback` could do this, but:
 
 - a call through them costs about 120 us, mostly for moving arguments to a device and back
-  (here: 5 to 10 us, and the host gets NumPy arrays);
+  (here: about 15 us, and the host gets NumPy arrays);
 - `jax.debug.callback` is unrolled under `vmap`, one call a world;
 - in a program over several devices they call from one device alone. If that call raises, the
   others wait for it in their next collective operation until XLA ends the process. Here every
