@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,9 @@ import pytest
 _ROOT = Path(__file__).resolve().parent.parent
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 os.environ["WORLDLOOM_CACHE_DIR"] = str(_ROOT / ".pytest_cache" / f"jax-{_WORKER}")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and their children too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_dtype_promotion", "strict")

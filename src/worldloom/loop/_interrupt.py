@@ -19,13 +19,14 @@ class Interrupt:
 def catch_interrupt() -> Iterator[Interrupt]:
     """Turn the first SIGINT into a flag; the second raises `KeyboardInterrupt` as usual.
 
-    Only the main thread can handle signals; elsewhere the flag is never set.
+    The flag is never set outside the main thread, which alone can handle signals, and where
+    whoever started the process wants SIGINT ignored, as `nohup` does.
     """
     interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is signal.SIG_IGN:
         yield interrupt
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def ask(signum, frame):
         interrupt.asked = True
