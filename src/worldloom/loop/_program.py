@@ -271,7 +271,9 @@ def _record(
             row = lax.cond(due, values, lambda b=buffer: [jnp.zeros_like(x[0]) for x in b])
         else:
             row = values()
-        index = jnp.where(due, save.row(done) - bases[i], buffer[0].shape[0] - 1 if buffer else 0)
+        index = save.row(done) - bases[i]
+        if due is not True:
+            index = jnp.where(due, index, buffer[0].shape[0] - 1 if buffer else 0)
         filled.append(
             [
                 lax.dynamic_update_index_in_dim(x, value, index, 0)

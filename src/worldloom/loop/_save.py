@@ -52,9 +52,9 @@ class Every:
         """The most steps after which there are still no more than `rows` records."""
         return (rows - self.initial + 1) * self.n - 1
 
-    def due(self, done: Int[Array, ""]) -> Bool[Array, ""]:
+    def due(self, done: Int[Array, ""]) -> Bool[Array, ""] | bool:
         """Whether a record is due now that `done` steps are done."""
-        return done % self.n == 0
+        return True if self.n == 1 else done % self.n == 0
 
     def row(self, done: Int[Array, ""]) -> Int[Array, ""]:
         """The row of that record."""

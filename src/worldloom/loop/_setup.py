@@ -97,15 +97,16 @@ class Setup:
 
     def buffers(self) -> list[list[Array]]:
         """A set of empty buffers for records."""
-        return [
-            [
-                _zeros((capacity + 1, *column.shape), column.dtype, self._sharding(i, j))
-                for j, column in enumerate(columns)
-            ]
-            for i, (columns, capacity) in enumerate(
-                zip(self.records.columns, self._capacity, strict=True)
-            )
-        ]
+        structure, shapes, shardings = [], [], []
+        for i, (columns, capacity) in enumerate(
+            zip(self.records.columns, self._capacity, strict=True)
+        ):
+            structure.append(len(columns))
+            for j, column in enumerate(columns):
+                shapes.append(((capacity + 1, *column.shape), column.dtype))
+                shardings.append(self._buffer_shardings and self._buffer_shardings[i][j])
+        blank = iter(_zeros(shapes, shardings))
+        return [[next(blank) for _ in range(count)] for count in structure]
 
     def furthest(self, done: int, length: int) -> int:
         """The step that a chunk beginning at `done` may go to without overflowing anything."""
@@ -156,9 +157,6 @@ class Setup:
             fits = max(1, share // max(1, row))
             capacity.append(min(1 << max(0, rows - 1).bit_length(), 1 << (fits.bit_length() - 1)))
         return capacity
-
-    def _sharding(self, save: int, leaf: int) -> Any:
-        return self._buffer_shardings[save][leaf] if self._buffer_shardings else None
 
 
 @compiled
@@ -213,11 +211,20 @@ def _worlds(checks: Mapping[str, Callable], flags: list[Any]) -> tuple[int, ...]
 
 
 def _no_faults(worlds: tuple[int, ...], sharding: Any) -> Faults:
-    return Faults(_zeros(worlds, np.int32, sharding), _zeros(worlds, np.int32, sharding))
+    return Faults(*_zeros([(worlds, np.dtype(np.int32))] * 2, [sharding] * 2))
 
 
-def _zeros(shape: tuple[int, ...], dtype: Any, sharding: Any) -> Array:
-    return jnp.zeros(shape, dtype, device=sharding)
+def _zeros(shapes: list[tuple[tuple[int, ...], np.dtype]], shardings: list[Any]) -> list[Array]:
+    if any(shardings):
+        pairs = zip(shapes, shardings, strict=True)
+        return [jnp.zeros(shape, dtype, device=where) for (shape, dtype), where in pairs]
+    return _blank(tuple(shapes))
+
+
+@compiled(static=("shapes",))
+def _blank(shapes: tuple[tuple[tuple[int, ...], np.dtype], ...]) -> list[Array]:
+    """All at once: a call for each would be felt in short runs."""
+    return [jnp.zeros(shape, dtype) for shape, dtype in shapes]
 
 
 def _behind_rows(sharding: Any, mesh: Any) -> NamedSharding:
