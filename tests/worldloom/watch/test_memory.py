@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import time
 
 import jax
@@ -130,7 +131,10 @@ def test_host_memory_leaks_by_the_threshold():
     kept = []
 
     def keep():
-        kept.append(np.ones(MB, np.uint8))
+        # Fresh pages from the system: the heap of a long test run has room for a few megabytes.
+        pages = mmap.mmap(-1, MB)
+        pages.write(bytes(MB))
+        kept.append(pages)
 
     report = watch.find_leak(keep, iterations=20, warmup=2)
     assert report.verdict == "leak"
