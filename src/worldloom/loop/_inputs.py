@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from worldloom.compile._frame import Frame, take_apart
+from worldloom.compile._frame import take_apart
 from worldloom.loop._program import StepError
 
 
@@ -29,8 +29,7 @@ class Inputs:
                     f"{name} has shape {list(np.shape(array))}; its leading axis must have one "
                     f"entry for each of the {length} steps"
                 )
-        self._on_device = all(isinstance(array, jax.Array) for array in self._arrays)
-        if self._on_device:
+        if all(isinstance(array, jax.Array) for array in self._arrays):
             self.limit = length
             self._window, self._stop = self._arrays, length
         else:
@@ -55,8 +54,3 @@ class Inputs:
         window = np.zeros((self.limit, *rows.shape[1:]), rows.dtype)
         window[: len(rows)] = rows
         return window
-
-
-def no_inputs() -> Frame:
-    """The frame of a run that is given no inputs."""
-    return take_apart(None)[1]
