@@ -62,7 +62,7 @@ class Defect:
     reason: str
     corrections: Replacements
     raises: type[Exception] | None = None
-    match: str = ""
+    match: str | None = None
 
 
 @dataclass(frozen=True)
