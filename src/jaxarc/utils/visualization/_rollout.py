@@ -1,0 +1,274 @@
+"""A rollout that is watched: the same rollout, with a recording, and the first world shown."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32, Int32, UInt8
+
+from jaxarc.bitgrid import from_lanes, to_lanes
+from jaxarc.data import TaskBuffer
+from jaxarc.envs import ArcState, Environment, JaxArcConfig, MaskAction, PointAction, Rollout
+from jaxarc.envs.functional import lane_step
+from jaxarc.utils.visualization._callbacks import print_summary
+from jaxarc.utils.visualization._console import log_grid_to_console
+from jaxarc.utils.visualization._recording import (
+    NO_OPERATION,
+    SUCCESS,
+    TERMINATED,
+    TEST,
+    TRUNCATED,
+    Recording,
+)
+from jaxarc.utils.visualization._settings import WatchSettings, find_settings
+from worldloom import watch
+
+
+def watch_rollout(
+    env: Environment,
+    policy: Callable[..., Any],
+    params: Any,
+    key: Array,
+    length: int,
+    *,
+    worlds: int = 1024,
+    settings: WatchSettings | str = WatchSettings(),  # noqa: B008 (frozen)
+    recorded: int | None = None,
+    observations: bool = False,
+    **options: Any,
+) -> tuple[ArcState, Rollout, Recording | None]:
+    """`env.rollout`, watched. States and rollout are bit for bit those of `env.rollout`.
+
+    **Arguments:**
+
+    - `policy`, `params`, `key`, `length`, `worlds`, `observations`, `options`: as for
+      `env.rollout`.
+    - `settings`: how much is watched: `"off"`, `"minimal"`, `"debug_standard"`, `"debug_full"`
+      (these need the extra `hydra`), or settings of your own; `minimal` by default.
+    - `recorded`: record the first so many worlds; all by default.
+
+    **Returns:** the last states, the rollout, and the recording, which is `None` with `"off"`.
+    """
+    debug = find_settings(settings).debug
+    if debug.level == "off":
+        given = {"worlds": worlds, "observations": observations, **options}
+        return *env.rollout(policy, params, key, length, **given), None
+    from worldloom import Every, run
+
+    recorded = worlds if recorded is None else recorded
+    if not 1 <= recorded <= worlds:
+        raise ValueError(f"recorded is {recorded}; expected 1 to the number of worlds, {worlds}")
+    first, acting = jax.random.split(_typed(key))
+    states, seen = env.reset(first, worlds=worlds)
+    step = _WatchedStep(
+        policy,
+        params,
+        acting,
+        env.buffer,
+        env.config,
+        observations,
+        recorded,
+        debug.period,
+        debug.async_logging,
+    )
+    tally = _Tally.begin() if debug.period else None
+    result = run(step, (_to_lanes(states), seen, tally), length=length, save=Every(), **options)
+    rollout, trace = result.records
+    if debug.period:
+        jax.effects_barrier()
+        _printer.wait()
+        if debug.performance_monitoring:
+            watch.print_statistics()
+    recording = make_recording(env, rollout, trace, recorded)
+    return from_lanes(result.state[0]), rollout, recording
+
+
+def _typed(key: Array) -> Array:
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return key if typed else jax.random.wrap_key_data(key)
+
+
+_to_lanes = jax.jit(to_lanes)
+
+
+class Trace(eqx.Module):
+    """What a recording needs of a step beside the rollout; of the recorded worlds."""
+
+    task: Int32[Array, "*steps worlds"]
+    pair: UInt8[Array, "*steps worlds"]
+    similarity: Float32[Array, "*steps worlds"]
+
+
+class _Tally(eqx.Module):
+    """What is shown of the first world: its episode so far, and how often it is shown."""
+
+    episode: Int32[Array, ""]
+    reward: Float32[Array, ""]
+    every: Int32[Array, ""]
+
+    @classmethod
+    def begin(cls) -> _Tally:
+        return cls(jnp.int32(0), jnp.float32(0), jnp.int32(1))
+
+
+class _WatchedStep(eqx.Module):
+    """The step of a rollout, with a trace of it."""
+
+    policy: Callable[..., Any]
+    params: Any
+    key: Array
+    tasks: TaskBuffer
+    config: JaxArcConfig = eqx.field(static=True)
+    observations: bool = eqx.field(static=True)
+    recorded: int = eqx.field(static=True)
+    period: int = eqx.field(static=True)
+    in_background: bool = eqx.field(static=True)
+
+    def __call__(self, carry: tuple[Any, ...], t: Array) -> tuple[Any, tuple[Rollout, Trace]]:
+        lanes, seen, tally = carry
+        action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
+        after, (_, shown, reward, _, info) = lane_step(lanes, action, self.config, self.tasks)
+        kept = Rollout(
+            action,
+            reward,
+            info.terminated,
+            info.truncated,
+            info.success,
+            seen if self.observations else None,
+        )
+        some = slice(self.recorded)
+        pair = lanes.pair_index.astype(jnp.uint8) | jnp.where(
+            lanes.on_test_pair, jnp.uint8(TEST), jnp.uint8(0)
+        )
+        trace = Trace(lanes.task_index[some], pair[some], info.similarity[some])
+        if tally is not None:
+            grid = info.final_observation.grid[0]
+            tally = self._show(tally, t, grid, lanes.step_count[0] + 1, reward[0], info)
+        return (after, shown, tally), (kept, trace)
+
+    def _show(self, tally: _Tally, t: Array, grid: Any, steps: Any, reward: Any, info: Any):
+        """Print the first world's grid when it is due, and a line at the end of its episode."""
+        show, summarise = _IN_BACKGROUND if self.in_background else _AT_ONCE
+        every = watch.callback(
+            show,
+            grid,
+            t,
+            name="grid",
+            step=t,
+            every=jnp.maximum(tally.every, self.period),
+            rate=_RATES[self.period],
+        )
+        total = tally.reward + reward
+        over = info.terminated[0] | info.truncated[0]
+        watch.callback(
+            summarise,
+            tally.episode,
+            steps,
+            total,
+            info.similarity[0],
+            info.success[0],
+            name="episode",
+            when=over,
+        )
+        return _Tally(tally.episode + over.astype(jnp.int32), jnp.where(over, 0, total), every)
+
+
+def _show_grid(grid: np.ndarray, step: np.ndarray) -> None:
+    log_grid_to_console(grid, title=f"world 0, step {step}")
+
+
+class _Printer:
+    """Prints from a thread of its own; what it has no time for is left out and counted."""
+
+    def __init__(self, room: int):
+        self._jobs: queue.Queue[tuple[Callable[..., None], tuple[Any, ...]]] = queue.Queue(room)
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self.left_out = 0
+
+    def later(self, func: Callable[..., None], *args: Any) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="jaxarc-printer", daemon=True
+                )
+                self._thread.start()
+        try:
+            self._jobs.put_nowait((func, tuple(map(np.array, args))))
+        except queue.Full:
+            self.left_out += 1
+
+    def wait(self) -> None:
+        """Until everything is printed."""
+        self._jobs.join()
+
+    def _work(self) -> None:
+        while True:
+            func, args = self._jobs.get()
+            watch.callback(func, *args, name=f"{func.__name__.strip('_')} (printed)")
+            self._jobs.task_done()
+
+
+_printer = _Printer(room=64)
+
+
+def _show_grid_later(*args: np.ndarray) -> None:
+    _printer.later(_show_grid, *args)
+
+
+def _print_summary_later(*args: np.ndarray) -> None:
+    _printer.later(print_summary, *args)
+
+
+# One of each for all rollouts: another object would be another program.
+_AT_ONCE = (_show_grid, print_summary)
+_IN_BACKGROUND = (_show_grid_later, _print_summary_later)
+_RATES = {100: watch.Rate(fraction=0.05), 1: watch.Rate(fraction=0.25)}
+
+
+def make_recording(env: Environment, rollout: Rollout, trace: Trace, recorded: int) -> Recording:
+    """Put the records of a run together, as small as they go."""
+    task = np.asarray(trace.task)
+    played, index = np.unique(task, return_inverse=True)
+    some = (slice(None), slice(recorded))
+    ends = sum(
+        np.asarray(flag[some]).astype(np.uint8) * np.uint8(bit)
+        for flag, bit in (
+            (rollout.terminated, TERMINATED),
+            (rollout.truncated, TRUNCATED),
+            (rollout.success, SUCCESS),
+        )
+    )
+    operation = np.asarray(rollout.action.operation[some])
+    known = (operation >= 0) & (operation < NO_OPERATION)
+    chosen = {"tasks": tuple(env.tasks.tasks[number] for number in played)}
+    return Recording(
+        task=index.reshape(task.shape).astype(np.int32),
+        pair=np.asarray(trace.pair),
+        operation=np.where(known, operation, NO_OPERATION).astype(np.uint8),
+        selection=_selection(rollout.action, some),
+        reward=np.asarray(rollout.reward[some]),
+        similarity=np.asarray(trace.similarity),
+        ends=np.asarray(ends, np.uint8),
+        tasks=type(env.tasks)(**chosen, name=env.tasks.name, version=env.tasks.version),
+        config=env.config,
+    )
+
+
+def _selection(action: Any, some: tuple[slice, slice]) -> np.ndarray:
+    if isinstance(action, MaskAction):
+        cells = np.asarray(action.selection[some])
+        return np.packbits(cells.reshape(*cells.shape[:2], -1), axis=-1)
+    if isinstance(action, PointAction):
+        fields = (action.row, action.col)
+    else:
+        fields = (action.r1, action.c1, action.r2, action.c2)
+    # A canvas has at most 32 cells a side, so -1 and 32 lie outside of every one.
+    return np.stack([np.clip(field[some], -1, 32) for field in fields], axis=-1).astype(np.int8)
