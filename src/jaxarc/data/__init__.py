@@ -5,6 +5,10 @@ from __future__ import annotations
 from jaxarc.data._augment import Augmentation as Augmentation
 from jaxarc.data._buffer import PackedPair as PackedPair
 from jaxarc.data._buffer import TaskBuffer as TaskBuffer
+from jaxarc.data._loaders import LazyTaskLoader as LazyTaskLoader
+from jaxarc.data._loaders import MemoryMappedTaskLoader as MemoryMappedTaskLoader
+from jaxarc.data._loaders import Parser as Parser
+from jaxarc.data._loaders import extract_task_id_from_index as extract_task_id_from_index
 from jaxarc.data._parse import BadTaskError as BadTaskError
 from jaxarc.data._parse import Pair as Pair
 from jaxarc.data._parse import RawTask as RawTask
@@ -31,13 +35,17 @@ __all__ = [
     "Augmentation",
     "BadTaskError",
     "JaxArcTask",
+    "LazyTaskLoader",
+    "MemoryMappedTaskLoader",
     "PackedPair",
     "Pair",
+    "Parser",
     "RawTask",
     "TaskBuffer",
     "TaskSet",
     "UnknownTaskError",
     "create_mock_task",
+    "extract_task_id_from_index",
     "load",
     "load_file",
     "load_folder",
