@@ -31,6 +31,8 @@ from jaxarc.utils.visualization._rebuild import rebuild as rebuild
 from jaxarc.utils.visualization._recording import Episode as Episode
 from jaxarc.utils.visualization._recording import Recording as Recording
 from jaxarc.utils.visualization._recording import RecordingError as RecordingError
+from jaxarc.utils.visualization._replays import Replays as Replays
+from jaxarc.utils.visualization._replays import save_replay as save_replay
 from jaxarc.utils.visualization._rollout import watch_rollout as watch_rollout
 from jaxarc.utils.visualization._settings import DebugSettings as DebugSettings
 from jaxarc.utils.visualization._settings import MemorySettings as MemorySettings
@@ -68,6 +70,7 @@ __all__ = [
     "PaletteError",
     "Recording",
     "RecordingError",
+    "Replays",
     "SettingsError",
     "WatchSettings",
     "adaptive_visualization_callback",
@@ -89,5 +92,6 @@ __all__ = [
     "print_callback_performance_report",
     "rebuild",
     "reset_callback_performance_stats",
+    "save_replay",
     "watch_rollout",
 ]

@@ -250,13 +250,12 @@ def _pack_tasks(tasks: TaskSet) -> dict[str, Any]:
 
 
 def _unpack_tasks(tree: Mapping[str, Any]) -> tuple[RawTask, ...]:
-    pairs = [
-        Pair(*(cells[:height, :width] if height else None for cells, (height, width) in zipped))
-        for zipped in (
-            zip(cells, sizes, strict=True)
-            for cells, sizes in zip(tree["cells"], tree["sizes"].tolist(), strict=True)
+    pairs = []
+    for cells, sizes in zip(tree["cells"], tree["sizes"].tolist(), strict=True):
+        shown, output = (
+            grid[:height, :width] for grid, (height, width) in zip(cells, sizes, strict=True)
         )
-    ]
+        pairs.append(Pair(shown, output if output.size else None))
     tasks, at = [], 0
     for id, (demos, tests) in zip(tree["ids"], tree["counts"].tolist(), strict=True):
         middle, end = at + demos, at + demos + tests
