@@ -1,0 +1,136 @@
+"""`configure`: precision, device and memory, at any time."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxtrace._errors import TraceError
+from worldloom import mesh
+
+_DTYPES = ("float32", "float64")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What `configure` has set.
+
+    **Attributes:**
+
+    - `dtype`: the type of positions and velocities.
+    - `device`: `"auto"`, or the platform that particles run on: `"cpu"`, `"gpu"`, `"tpu"`.
+    - `memory_limit`: bytes that fields and records together may take, or `None`.
+    """
+
+    dtype: str = "float32"
+    device: str = "auto"
+    memory_limit: int | None = None
+
+
+_settings = Settings()
+
+
+def configure(
+    *,
+    dtype: Literal["float32", "float64"] | None = None,
+    device: str | None = None,
+    memory_limit_gb: float | int | None = None,
+) -> Settings:
+    """Set precision, device and memory for what is made from now on. Returns all settings.
+
+    It may be called at any time, and needs no environment variables. What is left out stays.
+
+    **Arguments:**
+
+    - `dtype`: `"float32"` or `"float64"`. The latter switches JAX to 64 bits.
+    - `device`: `"cpu"`, `"gpu"` or `"tpu"`; one that is missing is an error. `"auto"` takes the
+        best there is.
+    - `memory_limit_gb`: gigabytes that a run may plan to take; a run that needs more is refused
+        before it starts, with the numbers. 0 removes the limit.
+
+    ```python
+    import jaxtrace as jt
+
+    settings = jt.configure(dtype="float32", device="auto", memory_limit_gb=3.0)
+    assert settings.memory_limit == 3_000_000_000
+    ```
+    """
+    global _settings
+    changes: dict[str, Any] = {}
+    if dtype is not None:
+        if dtype not in _DTYPES:
+            raise TraceError(f"dtype={dtype!r}: expected one of {_DTYPES}")
+        changes["dtype"] = dtype
+    if device is not None:
+        start_devices()
+        if device != "auto":
+            _devices_of(device)
+        changes["device"] = device
+    if memory_limit_gb is not None:
+        if memory_limit_gb < 0:
+            raise TraceError(f"memory_limit_gb={memory_limit_gb}: expected a number from 0 up")
+        changes["memory_limit"] = int(memory_limit_gb * 1e9) or None
+    if changes.get("dtype") == "float64":
+        jax.config.update("jax_enable_x64", True)
+    _settings = dataclasses.replace(_settings, **changes)
+    return _settings
+
+
+def settings() -> Settings:
+    """What `configure` has set so far."""
+    return _settings
+
+
+def float_dtype() -> np.dtype:
+    """The type of positions and velocities."""
+    if _settings.dtype == "float64" and not jax.config.jax_enable_x64:
+        raise TraceError(
+            "dtype is 'float64', but JAX was switched back to 32 bits since: call "
+            "jaxtrace.configure(dtype='float64') again, or dtype='float32'"
+        )
+    return np.dtype(_settings.dtype)
+
+
+def devices() -> list[Any]:
+    """The devices that particles are spread over."""
+    start_devices()
+    if _settings.device == "auto":
+        return list(jax.local_devices())
+    return _devices_of(_settings.device)
+
+
+def start_devices() -> None:
+    """Show each core to JAX as a device, unless JAX runs already or the user has chosen.
+
+    XLA runs gathers on one core a device: two devices on two cores are about twice as fast.
+    """
+    if jax.config.jax_num_cpu_devices > 0:
+        return
+    if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
+        return
+    try:
+        mesh.use_cpu_devices(len(os.sched_getaffinity(0)))
+    except mesh.StartError:
+        return  # JAX runs already: its devices are what there is
+
+
+def as_float(array: Any) -> jax.Array:
+    """A copy of an array in the configured type, on the device."""
+    start_devices()
+    return jnp.array(np.asarray(array), float_dtype())
+
+
+def _devices_of(platform: str) -> list[Any]:
+    try:
+        return list(jax.local_devices(backend=platform))
+    except RuntimeError as error:
+        found = sorted({device.platform for device in jax.local_devices()})
+        raise TraceError(
+            f"device={platform!r}: JAX finds none here, only {found}. Install JAX for that device, "
+            "or use device='auto'"
+        ) from error

@@ -1,0 +1,216 @@
+"""Fields on meshes of tetrahedra or triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace._config import as_float
+from jaxtrace._errors import FieldError
+from jaxtrace.fields import _simplices as simplices
+from jaxtrace.fields._bins import bins_of_boxes
+from jaxtrace.fields._field import (
+    Field,
+    Hint,
+    Outside,
+    Sample,
+    Time,
+    apply_outside,
+    check_outside,
+    finite,
+    gather,
+)
+from jaxtrace.fields._structured import _times
+from jaxtrace.fields._time import Slices, TimeMethod
+from jaxtrace.fields._walk import Mesh, locate, place, search
+from worldloom import compiled
+
+
+class TetField(Field):
+    """A field on the points of a mesh of tetrahedra (3-D) or triangles (2-D), linear in each cell.
+
+    Places are found by walking from cell to cell, and exactly, in any mesh: neighbours need not
+    share their points (hanging nodes, duplicated points), and the domain may have holes.
+
+    **Arguments:**
+
+    - `data`: `[T, P, C]`, values at points.
+    - `points`: `[P, 2]` or `[P, 3]`.
+    - `cells`: `[M, 3]` triangles or `[M, 4]` tetrahedra: indices of points, in any orientation.
+        Cells without volume are left out, with a warning.
+    - `times`: `[T]`, increasing. One slice needs none: it is a steady flow.
+    - `time_method`: `"linear"` or `"cubic"` between slices.
+    - `outside`: as in [`jaxtrace.StructuredField`][]. With `"clamp"` a place outside has the value
+        of the nearest face of the cell through which it was left.
+
+    ```python
+    import numpy as np
+    import jaxtrace as jt
+
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    cells = np.array([[0, 1, 2], [0, 2, 3]])
+    field = jt.TetField(points[None], points, cells)  # the velocity is the position
+    assert np.allclose(field.sample([[0.3, 0.6]], t=0.0), [[0.3, 0.6]])
+    ```
+    """
+
+    data: Float[Array, "slices points components"]
+    mesh: Mesh
+    slices: Slices
+    low: Float[Array, " dim"]
+    high: Float[Array, " dim"]
+    outside: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        data: Any,
+        points: Any,
+        cells: Any,
+        times: Any = None,
+        *,
+        time_method: TimeMethod = "linear",
+        outside: Outside = "status",
+    ):
+        check_outside(outside)
+        points, cells = simplices.check_cells(points, cells)
+        data = np.asarray(data)
+        if data.ndim != 3 or data.shape[1] != len(points):
+            raise FieldError(
+                f"data has shape {list(data.shape)}; expected [T, P, C] with {len(points)} points"
+            )
+        finite(data, "data")
+        self.slices = Slices(_times(times, len(data)), time_method)
+        self.data = as_float(data)
+        self.mesh = build_mesh(points, cells)
+        used = points[np.unique(cells)]
+        self.low, self.high = as_float(used.min(axis=0)), as_float(used.max(axis=0))
+        self.outside = outside
+
+    @property
+    def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """2 or 3."""
+        return self.mesh.dim
+
+    @property
+    def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How many numbers there are at a point."""
+        return self.data.shape[2]
+
+    @property
+    def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The first time."""
+        return self.slices.origin
+
+    @property
+    def times(self) -> np.ndarray:
+        """The times of the slices."""
+        return self.slices.absolute()
+
+    @property
+    def time_span(self) -> tuple[float, float] | None:
+        """First and last time; `None` for a steady field."""
+        times = self.slices.absolute()
+        return (float(times[0]), float(times[-1])) if len(times) > 1 else None
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """`[2, dim]`, the corners of the box around the mesh."""
+        return np.stack([self.low, self.high])
+
+    def rebase(self, origin: float) -> TetField:
+        """The same field with its clock counting from another time."""
+        return eqx.tree_at(lambda f: f.slices, self, self.slices.rebase(origin))
+
+    def first_hint(self, n: int) -> Int[Array, " n"]:
+        """No cell is known."""
+        return jnp.full(n, -1, jnp.int32)
+
+    def evaluate(
+        self,
+        x: Float[Array, "dim n"],
+        t: Time,
+        hint: Hint = None,
+        active: Bool[Array, " n"] | None = None,
+    ) -> Sample:
+        """See `Field.evaluate`."""
+        n = x.shape[1]
+        hint = self.first_hint(n) if hint is None else hint
+        active = jnp.ones(n, bool) if active is None else active
+        found = locate(self.mesh, lax.stop_gradient(x), hint, active)
+        b = place(self.mesh, x, found.cell, lax.stop_gradient(found.barycentric))
+        if self.outside == "clamp":
+            edge = jnp.maximum(b, 0.0)
+            edge = edge / jnp.sum(edge, axis=0, keepdims=True)
+            b = jnp.where(found.inside[None], b, edge)
+        first, weights = self.slices.weights(t)
+        corners = self.mesh.corners(found.cell)
+        total = None
+        for k, weight in enumerate(weights):
+            part = self._interpolate(first, k, corners, b)
+            part = part * (weight if weight.ndim == 0 else weight[None])
+            total = part if total is None else total + part
+        assert total is not None
+        value, status = apply_outside(total, found.inside, self.outside)
+        return Sample(value, status, found.cell)
+
+    def _interpolate(self, first: Array, k: int, corners: list[Array], b: Array) -> Array:
+        """One slice: corners weighted by barycentric coordinates, `[components, N]`."""
+        rows = []
+        if first.ndim == 0:
+            table = lax.dynamic_index_in_dim(self.data, first + k, 0, keepdims=False).reshape(-1)
+        for c in range(self.components):
+            if first.ndim == 0:
+                values = [gather(table, p * self.components + c) for p in corners]
+            else:
+                component = jnp.full(first.shape, c, jnp.int32)
+                values = [gather(self.data, first + k, p, component) for p in corners]
+            terms = [value * b[j] for j, value in enumerate(values)]
+            rows.append(sum(terms[1:], terms[0]))
+        return jnp.stack(rows)
+
+
+def build_mesh(points: np.ndarray, cells: np.ndarray) -> Mesh:
+    """The tables that walking needs, soft neighbours included."""
+    dim = points.shape[1]
+    cells = simplices.sort_cells(points, cells)
+    rows = simplices.geometry(points, cells)
+    neighbour = simplices.neighbours(cells)
+    corners = points[cells]
+    bins = bins_of_boxes(corners.min(axis=1), corners.max(axis=1), len(cells) / 2)
+    mesh = Mesh(
+        geometry=as_float(rows.reshape(-1)),
+        neighbour=jnp.asarray(neighbour.reshape(-1)),
+        corner=jnp.asarray(cells.reshape(-1)),
+        bins=bins,
+        dim=dim,
+    )
+    open_faces = np.argwhere(neighbour < 0)
+    if len(open_faces):
+        beyond = simplices.pushed_out(points, cells, rows[:, : dim * dim], open_faces)
+        soft = neighbour.copy()
+        soft[open_faces[:, 0], open_faces[:, 1]] = _cells_at(mesh, beyond)
+        mesh = eqx.tree_at(lambda m: m.neighbour, mesh, jnp.asarray(soft.reshape(-1)))
+    return mesh
+
+
+def _cells_at(mesh: Mesh, places: np.ndarray) -> np.ndarray:
+    """The cell that contains each place; -1 where there is none."""
+    found = np.empty(len(places), np.int32)
+    size = 1 << max(6, min(14, (len(places) - 1).bit_length()))
+    for at in range(0, len(places), size):
+        part = places[at : at + size]
+        padded = np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
+        found[at : at + size] = np.asarray(_search_cells(mesh, as_float(padded.T)))[: len(part)]
+    return found
+
+
+@compiled
+def _search_cells(mesh: Mesh, x: Float[Array, "dim n"]) -> Int[jax.Array, " n"]:
+    found = search(mesh, x)
+    return jnp.where(found.inside, found.cell, -1)
