@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jaxarc.cli import _info, _rollout
+from jaxarc.cli import _info, _pictures, _rollout
 
-COMMANDS = (_rollout.COMMAND, _info.COMMAND)
+COMMANDS = (_rollout.COMMAND, _info.COMMAND, *_pictures.COMMANDS)
 
 __all__ = ["COMMANDS"]

@@ -40,7 +40,9 @@ from jaxarc.utils.visualization._settings import SettingsError as SettingsError
 from jaxarc.utils.visualization._settings import WatchSettings as WatchSettings
 from jaxarc.utils.visualization._settings import load_settings as load_settings
 from jaxarc.utils.visualization._sheets import animate as animate
+from jaxarc.utils.visualization._sheets import animate_episode as animate_episode
 from jaxarc.utils.visualization._sheets import draw_comparison as draw_comparison
+from jaxarc.utils.visualization._sheets import draw_episode as draw_episode
 from jaxarc.utils.visualization._sheets import draw_grid as draw_grid
 from jaxarc.utils.visualization._sheets import draw_mosaic as draw_mosaic
 from jaxarc.utils.visualization._sheets import draw_strip as draw_strip
@@ -75,8 +77,10 @@ __all__ = [
     "WatchSettings",
     "adaptive_visualization_callback",
     "animate",
+    "animate_episode",
     "create_lazy_visualization_loader",
     "draw_comparison",
+    "draw_episode",
     "draw_grid",
     "draw_mosaic",
     "draw_strip",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,12 +166,3 @@ def log_comparison_to_console(
     ```
     """
     print_to(console, comparison(grid, target, titles=titles, palette=find_palette(palette)))
-
-
-def task_lines(pairs: Iterable[tuple[str, Cells, Cells | None]], palette: Palette) -> Iterable[Any]:
-    """A line for each pair of a task: its title, input and output."""
-    for title, shown, output in pairs:
-        pictures = [ConsoleGrid(shown, title=f"{title}: input", palette=palette)]
-        if output is not None:
-            pictures.append(ConsoleGrid(output, title="output", palette=palette))
-        yield side_by_side(pictures)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxarc.data import JaxArcTask, RawTask
+from jaxarc.operations import OPERATIONS
 from jaxarc.utils.visualization._drawing import (
     SOFT,
     Animation,
@@ -19,6 +20,7 @@ from jaxarc.utils.visualization._drawing import (
 )
 from jaxarc.utils.visualization._grid import Cells, cells_of, differing
 from jaxarc.utils.visualization._palette import ARC, Palette, find_palette
+from jaxarc.utils.visualization._rebuild import Frames
 
 MARGIN, GAP, CAPTION = 16.0, 20.0, 20.0
 SIDE = 120.0  # the longer side of a grid on a sheet
@@ -169,6 +171,39 @@ def draw_strip(
     ]
     lines = [entries[k : k + columns] for k in range(0, count, columns)]
     return _in_lines(lines, find_palette(palette), heading=heading, outline=True)
+
+
+def draw_episode(frames: Frames, *, palette: Palette | str = ARC, columns: int = 8) -> Drawing:
+    """An episode at a glance: every grid, what was done to it, and on which cells."""
+    episode = frames.episode
+    return draw_strip(
+        frames.grids,
+        captions=frame_captions(frames),
+        selections=list(frames.selections),
+        columns=columns,
+        heading=f"{episode.task_id}, {episode.outcome} after {episode.length} steps",
+        palette=palette,
+    )
+
+
+def animate_episode(
+    frames: Frames, *, palette: Palette | str = ARC, seconds: float = 0.4
+) -> Animation:
+    """An episode as a film."""
+    return animate(
+        frames.grids,
+        captions=frame_captions(frames),
+        selections=list(frames.selections),
+        seconds=seconds,
+        palette=palette,
+    )
+
+
+def frame_captions(frames: Frames) -> list[str]:
+    """The number of each step and the name of its operation."""
+    names = {operation.id: operation.name.replace("_", " ") for operation in OPERATIONS}
+    done = [names.get(int(number), "no operation") for number in frames.operations]
+    return ["start", *(f"{step}: {name}" for step, name in enumerate(done[1:], start=1))]
 
 
 def draw_mosaic(

@@ -80,6 +80,8 @@
   function paint(context, cell, rows, columns, cells, palette) {
     const { canvas } = context;
     context.clearRect(0, 0, canvas.width, canvas.height);
+    context.fillStyle = "rgb(127 127 127 / .09)"; // room for grids of other sizes
+    context.fillRect(0, 0, canvas.width, canvas.height);
     context.strokeStyle = "rgb(127 127 127 / .42)";
     context.lineWidth = 1;
     for (let row = 0; row < rows; row++) {
