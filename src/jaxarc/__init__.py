@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxarc.data import JaxArcTask as JaxArcTask
+    from jaxarc.data import LazyTaskLoader as LazyTaskLoader
+    from jaxarc.data import MemoryMappedTaskLoader as MemoryMappedTaskLoader
     from jaxarc.data import TaskBuffer as TaskBuffer
     from jaxarc.data import TaskSet as TaskSet
     from jaxarc.data import create_mock_task as create_mock_task
+    from jaxarc.data import extract_task_id_from_index as extract_task_id_from_index
     from jaxarc.envs import BboxAction as BboxAction
     from jaxarc.envs import Environment as Environment
     from jaxarc.envs import EnvironmentConfig as EnvironmentConfig
@@ -26,33 +29,83 @@ if TYPE_CHECKING:
     from jaxarc.envs import create_memory_optimized_config as create_memory_optimized_config
     from jaxarc.envs import create_test_config as create_test_config
     from jaxarc.envs import make as make
+    from jaxarc.utils.batching import DynamicBatchProcessor as DynamicBatchProcessor
+    from jaxarc.utils.batching import find_optimal_batch_size as find_optimal_batch_size
+    from jaxarc.utils.batching import hierarchical_batch_processing as hierarchical_batch_processing
+    from jaxarc.utils.compilation import debug_jit_compilation as debug_jit_compilation
+    from jaxarc.utils.compilation import profile_jit_compilation as profile_jit_compilation
+    from jaxarc.utils.compilation import verify_config_hashability as verify_config_hashability
+    from jaxarc.utils.compilation import warm_up_functions as warm_up_functions
     from jaxarc.utils.error_handling import JAXErrorHandler as JAXErrorHandler
+    from jaxarc.utils.memory import StateMemoryPool as StateMemoryPool
+    from jaxarc.utils.memory import analyze_memory_usage_by_format as analyze_memory_usage_by_format
+    from jaxarc.utils.memory import detect_memory_leaks as detect_memory_leaks
+    from jaxarc.utils.memory import get_fields_per_action as get_fields_per_action
+    from jaxarc.utils.memory import profile_memory_usage as profile_memory_usage
+    from jaxarc.utils.performance import PerformanceMonitor as PerformanceMonitor
+    from jaxarc.utils.performance import benchmark_performance as benchmark_performance
+    from jaxarc.utils.performance import (
+        create_optimized_episode_runner as create_optimized_episode_runner,
+    )
+    from jaxarc.utils.performance import profile_with_jax_profiler as profile_with_jax_profiler
+    from jaxarc.utils.serialization import load_state_efficiently as load_state_efficiently
+    from jaxarc.utils.serialization import save_state_efficiently as save_state_efficiently
 
 __all__ = [
     "BboxAction",
+    "DynamicBatchProcessor",
     "Environment",
     "EnvironmentConfig",
     "JAXErrorHandler",
     "JaxArcConfig",
     "JaxArcTask",
+    "LazyTaskLoader",
     "MaskAction",
+    "MemoryMappedTaskLoader",
+    "PerformanceMonitor",
     "PointAction",
+    "StateMemoryPool",
     "TaskBuffer",
     "TaskSet",
     "UnifiedActionConfig",
     "UnifiedDatasetConfig",
     "VisualizationConfig",
+    "analyze_memory_usage_by_format",
     "arc_reset",
     "arc_step",
     "batch_reset",
     "batch_step",
+    "benchmark_performance",
     "create_memory_optimized_config",
     "create_mock_task",
+    "create_optimized_episode_runner",
     "create_test_config",
+    "debug_jit_compilation",
+    "detect_memory_leaks",
+    "extract_task_id_from_index",
+    "find_optimal_batch_size",
+    "get_fields_per_action",
+    "hierarchical_batch_processing",
+    "load_state_efficiently",
     "make",
+    "profile_jit_compilation",
+    "profile_memory_usage",
+    "profile_with_jax_profiler",
+    "save_state_efficiently",
+    "verify_config_hashability",
+    "warm_up_functions",
 ]
 
-_MODULES = ("data", "envs", "utils.error_handling")
+_MODULES = (
+    "data",
+    "envs",
+    "utils.error_handling",
+    "utils.serialization",
+    "utils.compilation",
+    "utils.memory",
+    "utils.batching",
+    "utils.performance",
+)
 _ROOMS = ("bitgrid", "data", "envs", "operations", "utils")
 
 

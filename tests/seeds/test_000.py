@@ -31,7 +31,11 @@ SEED = Seed(
         9: [("optimized_config, task)", "optimized_config, task, batch_sizes=[1, 16])")],
         12: [("(optimized_config, task)", "(optimized_config, task, max_batch_size=2)")],
         13: [("envs_per_worker=32", "envs_per_worker=16")],
-        14: [("(optimized_config, task)", "(optimized_config, task, 8)"), ("min(512", "min(16")],
+        14: [
+            ("(optimized_config, task)", "(optimized_config, task, 8)"),
+            ("min(512", "min(16"),
+            ("num_episodes=20", "num_episodes=6"),
+        ],
     },
     defects={
         19: Defect(
@@ -72,5 +76,5 @@ def test_what_the_blocks_computed():
     made = SEED.run(20)
     assert set(made["memory_analysis"]) == {"point", "bbox", "mask"}
     assert made["optimal_batch_size"] in made["batch_results"]
-    assert len(made["dynamic_results"]) == 20
+    assert len(made["dynamic_results"]) == 6
     assert len(made["hierarchical_results"]) == 10
