@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from jaxtrace._config import configure as configure
+from jaxtrace._errors import TraceError as TraceError
+from jaxtrace._errors import TraceWarning as TraceWarning
 from jaxtrace._status import Status as Status
 from jaxtrace.fields import AnalyticField as AnalyticField
+from jaxtrace.fields import Field as Field
 from jaxtrace.fields import StructuredField as StructuredField
 from jaxtrace.fields import TetField as TetField
 from jaxtrace.fields import TimeSeriesField as TimeSeriesField
+from jaxtrace.seeding import random_seeds as random_seeds
+from jaxtrace.seeding import repeated_release as repeated_release
+from jaxtrace.seeding import uniform_grid_seeds as uniform_grid_seeds
+from jaxtrace.tracking import Trajectory as Trajectory
+from jaxtrace.tracking import create_tracker as create_tracker

@@ -1,0 +1,97 @@
+"""Integrators with a fixed step."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace.fields._field import Field, Hint
+
+
+class Move(NamedTuple):
+    """Where an integrator takes particles in one step."""
+
+    x: Float[Array, "dim n"]
+    status: Int[Array, " n"]
+    hint: Hint
+    step_size: Float[Array, " n"] | None
+
+
+class Integrator(eqx.Module):
+    """Takes particles through one step of the tracker.
+
+    **Attributes:**
+
+    - `order`: the power of the step with which the error of a smooth track falls.
+    """
+
+    order: eqx.AbstractClassVar[int]
+
+    @abc.abstractmethod
+    def advance(
+        self,
+        field: Field,
+        x: Float[Array, "dim n"],
+        v: Float[Array, "dim n"],
+        t: Float[Array, ""],
+        dt: Float[Array, ""],
+        hint: Hint,
+        active: Bool[Array, " n"],
+        step_size: Float[Array, " n"] | None,
+    ) -> Move:
+        """From `x` at `t`, where the velocity is `v`, to `t + dt`."""
+
+    def first_step(self, n: int, dt: float, dtype: Any) -> Float[Array, " n"] | None:
+        """What a particle remembers of its steps, before the first."""
+        return None
+
+
+class Euler(Integrator):
+    """One evaluation a step, order 1."""
+
+    order: ClassVar[int] = 1
+
+    def advance(self, field, x, v, t, dt, hint, active, step_size) -> Move:
+        """See `Integrator.advance`."""
+        return Move(x + dt * v, _alive(x), hint, step_size)
+
+
+class Midpoint(Integrator):
+    """Runge-Kutta of order 2: two evaluations a step."""
+
+    order: ClassVar[int] = 2
+
+    def advance(self, field, x, v, t, dt, hint, active, step_size) -> Move:
+        """See `Integrator.advance`."""
+        middle = field.evaluate(x + 0.5 * dt * v, t + 0.5 * dt, hint, active)
+        return Move(x + dt * middle.value, _alive(x), middle.hint, step_size)
+
+
+class RungeKutta4(Integrator):
+    """The classical method of order 4: four evaluations a step."""
+
+    order: ClassVar[int] = 4
+
+    def advance(self, field, x, v, t, dt, hint, active, step_size) -> Move:
+        """See `Integrator.advance`."""
+
+        def stage(carry, parts):
+            k, total, hint = carry
+            ahead, part = parts
+            k, _, hint = field.evaluate(x + ahead * dt * k, t + ahead * dt, hint, active)
+            return (k, total + part * k, hint), None
+
+        # A loop, not three copies: XLA would fuse one stage into the next and gather again.
+        ahead = jnp.asarray([0.5, 0.5, 1.0], x.dtype)
+        part = jnp.asarray([1 / 3, 1 / 3, 1 / 6], x.dtype)
+        (_, total, hint), _ = lax.scan(stage, (v, v / 6.0, hint), (ahead, part))
+        return Move(x + dt * total, _alive(x), hint, step_size)
+
+
+def _alive(x: Array) -> Int[Array, " n"]:
+    return jnp.zeros(x.shape[1], jnp.int8)

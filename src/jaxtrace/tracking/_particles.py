@@ -1,0 +1,185 @@
+"""The state of a run: all particles, and the step that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int
+
+from jaxtrace._status import Status
+from jaxtrace.fields._field import Field, Hint
+from jaxtrace.integrators import Diffusion, Integrator
+from jaxtrace.integrators._diffusion import noise_of
+from jaxtrace.tracking.boundary import Boundary, Draw
+from worldloom import mesh as devices
+
+
+class Particles(eqx.Module):
+    """All particles at one time, the last axis of every array.
+
+    This is what functions in `statistics` and `delete_when` see.
+
+    **Attributes:**
+
+    - `x`, `v`: positions and velocities, `[dim, N]`.
+    - `status`: a `Status` each, as int8.
+    - `age`: steps since release.
+    - `number`: the number of the particle. A number below 0 is a slot that only fills up.
+    - `release`: the step at which it is released.
+    - `generation`: how often its slot began anew; `None` where slots never do.
+    - `scalars`: fields sampled along the way, `[components, N]` each.
+    """
+
+    x: Float[Array, "dim n"]
+    v: Float[Array, "dim n"]
+    status: Int[Array, " n"]
+    age: Int[Array, " n"]
+    number: Int[Array, " n"]
+    release: Int[Array, " n"]
+    generation: Int[Array, " n"] | None
+    step_size: Float[Array, " n"] | None
+    hint: Hint
+    scalars: dict[str, Float[Array, "_ n"]]
+
+    @property
+    def alive(self) -> Array:
+        """Which particles move."""
+        return self.status == Status.ALIVE
+
+
+class Step(eqx.Module):
+    """One step of all particles. Its arrays are arguments of the compiled program."""
+
+    field: Field
+    boundary: Boundary
+    integrator: Integrator
+    diffusion: Diffusion | None
+    scalars: dict[str, Field]
+    key: Array
+    start: Float[Array, ""]
+    dt: Float[Array, ""]
+    max_age: Int[Array, ""] | None
+    delete_when: Callable | None
+    save_every: int = eqx.field(static=True)
+
+    def time(self, n: Int[Array, ""]) -> Float[Array, ""]:
+        """The time after `n` steps, on the field's clock."""
+        return self.start + n.astype(self.dt.dtype) * self.dt
+
+    def begin(self, particles: Particles) -> Particles:
+        """Particles with what can be said about them before the first step."""
+        t = self.time(jnp.int32(0))
+        sample = self.field.evaluate(particles.x, t, particles.hint, None)
+        used = particles.number >= 0
+        status = jnp.where(used & (sample.status != 0), sample.status, particles.status)
+        broken = used & (status == 0) & ~jnp.all(jnp.isfinite(sample.value), axis=0)
+        status = jnp.where(broken, jnp.int8(Status.NAN_VELOCITY), status)
+        scalars = {name: f.evaluate(particles.x, t).value for name, f in self.scalars.items()}
+        return eqx.tree_at(
+            lambda p: (p.v, p.status, p.hint, p.scalars),
+            particles,
+            (sample.value, status, sample.hint, scalars),
+            is_leaf=lambda x: x is None or isinstance(x, dict),
+        )
+
+    def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
+        """Step number `n`: from the time after `n` steps to the next."""
+        t, x = self.time(n), particles.x
+        due = (particles.status == Status.WAITING) & (particles.release <= n)
+        before = jnp.where(due, jnp.int8(Status.ALIVE), particles.status)
+        alive = before == Status.ALIVE
+        move = self.integrator.advance(
+            self.field, x, particles.v, t, self.dt, particles.hint, alive, particles.step_size
+        )
+        new = move.x
+        if self.diffusion is not None:
+            noise = noise_of(self.key, particles.number, n, x.shape[0], x.dtype)
+            new = new + self.diffusion.kick(x, t, self.dt, noise)
+        sound = jnp.all(jnp.isfinite(new), axis=0)
+        new = jnp.where((alive & sound)[None], new, x)
+        landed = self.boundary.apply(x, new, Draw(self.key, particles.number, n))
+        moved = alive & sound & (move.status == 0)
+        reseed = landed.reseed & moved
+        new = jnp.where(moved[None], landed.x, x)
+        hint = move.hint
+        if self.boundary.reseeds:
+            hint = jax.tree.map(lambda h: jnp.where(reseed, -1, h), hint)
+        waiting = before == Status.WAITING
+        staying = (moved & (landed.status == 0)) | waiting
+        sample = self.field.evaluate(new, self.time(n + 1), hint, staying)
+        status = _first(
+            before,
+            jnp.where(alive, move.status, jnp.int8(0)),
+            jnp.where(alive & ~sound, jnp.int8(Status.NAN_VELOCITY), jnp.int8(0)),
+            jnp.where(moved, landed.status, jnp.int8(0)),
+            jnp.where(staying & ~waiting, sample.status, jnp.int8(0)),
+            jnp.where(
+                staying & ~waiting & ~jnp.all(jnp.isfinite(sample.value), axis=0),
+                jnp.int8(Status.NAN_VELOCITY),
+                jnp.int8(0),
+            ),
+        )
+        age = jnp.where(reseed, 0, particles.age + alive.astype(jnp.int32))
+        if self.max_age is not None:
+            old = (status == 0) & (age >= self.max_age)
+            status = jnp.where(old, jnp.int8(Status.DELETED), status)
+        generation = particles.generation
+        if generation is not None:
+            generation = generation + reseed.astype(jnp.int32)
+        after = Particles(
+            x=new,
+            v=sample.value,
+            status=status,
+            age=age,
+            number=particles.number,
+            release=particles.release,
+            generation=generation,
+            step_size=move.step_size,
+            hint=sample.hint,
+            scalars=self._sampled(particles.scalars, new, n + 1),
+        )
+        if self.delete_when is not None:
+            doomed = (status == 0) & self.delete_when(after)
+            status = jnp.where(doomed, jnp.int8(Status.DELETED), status)
+            after = eqx.tree_at(lambda p: p.status, after, status)
+        return after, None
+
+    def _sampled(self, old: dict[str, Array], x: Array, n: Int[Array, ""]) -> dict[str, Array]:
+        """Scalars at the steps that are kept; between them nobody looks."""
+        if not self.scalars:
+            return old
+
+        def sample():
+            t = self.time(n)
+            return {name: field.evaluate(x, t).value for name, field in self.scalars.items()}
+
+        return lax.cond(n % self.save_every == 0, sample, lambda: old)
+
+
+class Spread(eqx.Module):
+    """A step on many devices: each moves its own particles, and none waits for another."""
+
+    step: Step
+    mesh: Mesh = eqx.field(static=True)
+
+    def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
+        """Step number `n`."""
+        axes = jax.tree.map(lambda leaf: leaf.ndim - 1, particles)
+        local = devices.each_device(
+            self.step, self.mesh, in_axes=(axes, None), out_axes=(axes, None)
+        )
+        return local(particles, n)
+
+
+def _first(*codes: Any) -> Array:
+    """The first code that is not 0, particle by particle."""
+    status = codes[0]
+    for code in codes[1:]:
+        status = jnp.where(status == 0, code, status)
+    return status

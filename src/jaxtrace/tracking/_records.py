@@ -1,0 +1,182 @@
+"""What a run keeps, and the trajectory that is made of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import worldloom as wl
+from jaxtrace._errors import TrackError
+from jaxtrace._status import Status
+from jaxtrace.tracking._particles import Particles
+from jaxtrace.tracking._schedule import Schedule
+from jaxtrace.tracking._trajectory import RunReport, Trajectory
+
+
+def _positions(p: Particles) -> Any:
+    return p.x.T
+
+
+def _velocities(p: Particles) -> Any:
+    return p.v.T
+
+
+def _scalars(p: Particles) -> Any:
+    return {name: value.T for name, value in p.scalars.items()}
+
+
+def _status(p: Particles) -> Any:
+    return p.status
+
+
+def _age(p: Particles) -> Any:
+    return p.age
+
+
+def _generation(p: Particles) -> Any:
+    assert p.generation is not None
+    return p.generation
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The `save` of a run, and the steps that its records belong to."""
+
+    save: dict[str, Any]
+    steps: np.ndarray
+    every: int
+    positions: bool
+
+    @property
+    def rows(self) -> int:
+        """How many records there will be."""
+        return len(self.steps) if self.positions else 2
+
+
+def plan(
+    schedule: Schedule,
+    *,
+    save_every: int,
+    save_times: Any,
+    save_positions: bool,
+    statistics: dict[str, Callable],
+    velocities: bool,
+    scalars: bool,
+    reseeds: bool,
+) -> Plan:
+    """What to keep, and when."""
+    if save_every < 1:
+        raise TrackError(f"save_every={save_every}: expected 1 or more")
+    every = save_every if save_times is None else 1
+    if save_times is None:
+        steps = np.arange(0, schedule.steps + 1, save_every)
+    else:
+        steps = np.unique(schedule.step_at(save_times, "save_times"))
+
+    def when(of: Callable) -> Any:
+        if save_times is None:
+            return wl.Every(save_every, of=of, initial=True)
+        return wl.At(steps.tolist(), of=of)
+
+    save: dict[str, Any] = {}
+    if save_positions:
+        save["positions"] = when(_positions)
+        if velocities:
+            save["velocities"] = when(_velocities)
+        if scalars:
+            save["scalars"] = when(_scalars)
+        if reseeds:
+            save["status"], save["age"] = when(_status), when(_age)
+            save["generation"] = when(_generation)
+    else:
+        save["first"] = wl.At([0], of=_positions)
+    if statistics:
+        save["statistics"] = {name: when(of) for name, of in statistics.items()}
+    return Plan(save, steps, every, save_positions)
+
+
+def assemble(
+    parts: list[tuple[wl.RunResult, int]],
+    plan: Plan,
+    schedule: Schedule,
+    device: str,
+    field_bytes: int,
+) -> Trajectory:
+    """The trajectory of the runs of all batches."""
+    finals = [_final(result.state, count) for result, count in parts]
+    final = {name: np.concatenate([f[name] for f in finals]) for name in finals[0]}
+    steps = plan.steps if plan.positions else np.array([0, schedule.steps])
+    tables = [result.records for result, _ in parts]
+    counts = [count for _, count in parts]
+
+    def joined(pick: Callable[[Any], Any]) -> Any:
+        kept = [_cut(pick(t), c) for t, c in zip(tables, counts, strict=True)]
+        return kept[0] if len(kept) == 1 else np.concatenate(kept, axis=1)
+
+    if plan.positions:
+        positions = joined(lambda t: t["positions"])
+    else:
+        first = joined(lambda t: t["first"])
+        positions = np.concatenate([np.asarray(first), final["x"][None]])
+    if "status" in plan.save:
+        status, age = joined(lambda t: t["status"]), joined(lambda t: t["age"])
+    else:
+        status, age = _history(final, steps)
+    scalars = {}
+    for name in parts[0][0].state.scalars if "scalars" in plan.save else ():
+        value = joined(lambda t, name=name: t["scalars"][name])
+        scalars[name] = value[..., 0] if value.shape[-1] == 1 else value
+    result = parts[0][0]
+    compiling = sum(r.compile_seconds for r, _ in parts)
+    running = sum(r.run_seconds for r, _ in parts)
+    size = sum(counts)
+    return Trajectory(
+        positions=positions,
+        times=schedule.times(steps),
+        velocities=joined(lambda t: t["velocities"]) if "velocities" in plan.save else None,
+        status=np.asarray(status),
+        ages=np.asarray(age) * abs(schedule.dt),
+        scalars=scalars,
+        statistics=dict(result.records.get("statistics", {})),
+        generations=(
+            np.asarray(joined(lambda t: t["generation"])) if "generation" in plan.save else None
+        ),
+        report=RunReport(
+            compile_seconds=compiling,
+            run_seconds=running,
+            device=device,
+            memory_bytes=field_bytes + int(np.prod(positions.shape)) * positions.dtype.itemsize,
+            particle_steps_per_second=size * schedule.steps / max(running, 1e-9),
+        ),
+    )
+
+
+def _cut(array: Any, count: int) -> Any:
+    """Without the slots that only fill up. What is on disk is read only if it must be cut."""
+    return array if array.shape[1] == count else np.asarray(array[:, :count])
+
+
+def _final(state: Particles, count: int) -> dict[str, np.ndarray]:
+    return {
+        "x": np.asarray(jnp.asarray(state.x)).T[:count],
+        "status": np.asarray(state.status)[:count],
+        "age": np.asarray(state.age)[:count],
+        "release": np.asarray(state.release)[:count],
+    }
+
+
+def _history(final: dict[str, np.ndarray], steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Status and age at each record of particles that live once, from how they ended."""
+    release, age, status = final["release"], final["age"], final["status"]
+    since = steps[:, None] - release[None].astype(np.int64)
+    ages = np.clip(since, 0, age[None]).astype(np.int32)
+    # A particle that ended took its last step `age` steps after its release.
+    over = (status != Status.ALIVE) & (status != Status.WAITING)
+    table = np.where(since < 0, Status.WAITING, Status.ALIVE)
+    table = np.where((since == 0) & (release > 0)[None], Status.WAITING, table)
+    table = np.where(over[None] & (since >= age[None]), status[None], table)
+    return table.astype(np.int8), ages

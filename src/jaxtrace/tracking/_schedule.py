@@ -1,0 +1,110 @@
+"""When a run begins and ends, how long its steps are, and which of them are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from jaxtrace._errors import TraceWarning, TrackError
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """A row of equal steps. `dt` is negative in a run backwards in time."""
+
+    start: float
+    dt: float
+    steps: int
+
+    @property
+    def end(self) -> float:
+        """The time after the last step."""
+        return self.start + self.dt * self.steps
+
+    def times(self, steps: Any) -> np.ndarray:
+        """The times after so many steps."""
+        return self.start + self.dt * np.asarray(steps, np.float64)
+
+    def step_at(self, times: Any, name: str) -> np.ndarray:
+        """The numbers of steps after which it is `times`, which must be whole."""
+        times = np.atleast_1d(np.asarray(times, np.float64))
+        exact = (times - self.start) / self.dt
+        steps = np.round(exact)
+        wrong = (np.abs(exact - steps) > 1e-4) | (steps < 0) | (steps > self.steps)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            below = self.times(np.clip(np.floor(exact[i]), 0, self.steps))
+            above = self.times(np.clip(np.floor(exact[i]) + 1, 0, self.steps))
+            raise TrackError(
+                f"{name}[{i}] = {times[i]:g} is not the time of a step. The nearest are "
+                f"{below:g} and {above:g}; the run goes from {self.start:g} to {self.end:g} in "
+                f"steps of {self.dt:g}"
+            )
+        return steps.astype(np.int64)
+
+
+def make_schedule(
+    time_span: Any, n_timesteps: int | None, dt: float | None, default_start: float
+) -> Schedule:
+    """A schedule from two of the three, or from all three.
+
+    Where all three are given and contradict each other, `n_timesteps` and `dt` are followed, from
+    the beginning of `time_span`, with a warning.
+    """
+    if n_timesteps is not None and (int(n_timesteps) != n_timesteps or n_timesteps < 1):
+        raise TrackError(f"n_timesteps={n_timesteps}: expected a whole number from 1 up")
+    if dt is not None and not (math.isfinite(dt) and dt != 0):
+        raise TrackError(f"dt={dt}: expected a time other than 0")
+    if time_span is None:
+        if n_timesteps is None or dt is None:
+            raise TrackError("give two of time_span, n_timesteps and dt")
+        return Schedule(default_start, float(dt), int(n_timesteps))
+    start, end = (float(t) for t in time_span)
+    span = end - start
+    if not (math.isfinite(span) and span != 0):
+        raise TrackError(f"time_span={(start, end)}: expected two different times")
+    if dt is not None:
+        dt = math.copysign(dt, span)  # the span says which way time runs
+    if dt is None:
+        if n_timesteps is None:
+            raise TrackError("time_span alone is not enough: give n_timesteps or dt")
+        return Schedule(start, span / n_timesteps, int(n_timesteps))
+    if n_timesteps is None:
+        steps = max(1, math.ceil(span / dt - 1e-6))
+        if abs(span / steps - dt) > 1e-6 * abs(dt):
+            warnings.warn(
+                f"time_span is {span:g} long, which is not a multiple of dt={dt:g}; "
+                f"taking {steps} steps of {span / steps:g}",
+                TraceWarning,
+                stacklevel=4,
+            )
+        return Schedule(start, span / steps, steps)
+    schedule = Schedule(start, float(dt), int(n_timesteps))
+    if abs(schedule.end - end) > 1e-4 * abs(dt):
+        warnings.warn(
+            f"time_span, n_timesteps and dt contradict each other: {n_timesteps} steps of {dt:g} "
+            f"end at {schedule.end:g}, not at {end:g}. Following n_timesteps and dt; for the span, "
+            f"leave one of them out (dt would be {span / n_timesteps:g}).",
+            TraceWarning,
+            stacklevel=4,
+        )
+    return schedule
+
+
+def warn_beyond(schedule: Schedule, span: tuple[float, float] | None) -> None:
+    """Say so where a run goes on after the data end: the nearest slice holds."""
+    if span is None:
+        return
+    slack = 1e-4 * abs(schedule.dt)
+    early, late = sorted((schedule.start, schedule.end))
+    if early < span[0] - slack or late > span[1] + slack:
+        warnings.warn(
+            f"the run goes from {schedule.start:g} to {schedule.end:g}, but the field has data "
+            f"from {span[0]:g} to {span[1]:g}; outside, its first or last slice holds",
+            TraceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,437 @@
+"""`create_tracker`: a field, a boundary and an integrator, ready to carry particles."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+import worldloom as wl
+from jaxtrace._config import as_float, devices, float_dtype, settings
+from jaxtrace._errors import SlotOverflowError, TraceError, TraceWarning, TrackError
+from jaxtrace._status import Status
+from jaxtrace.fields._field import Field
+from jaxtrace.integrators import Diffusion, Integrator, integrator_named
+from jaxtrace.seeding._seeds import check_seeds
+from jaxtrace.tracking import _records as records
+from jaxtrace.tracking._particles import Particles, Spread, Step
+from jaxtrace.tracking._schedule import Schedule, make_schedule, warn_beyond
+from jaxtrace.tracking._trajectory import Trajectory
+from jaxtrace.tracking.boundary import Boundary, NoBoundary
+from worldloom import mesh as meshes
+from worldloom.batch import format_bytes
+
+_NEVER = 2**31 - 1
+
+
+def create_tracker(
+    integrator_name: str | Integrator = "rk4",
+    field: Field | None = None,
+    boundary_condition: Boundary | None = None,
+    batch_size: int | None = None,
+    record_velocities: bool = False,
+    use_jax_jit: bool = True,
+    static_compilation: bool = True,
+    use_scan_jit: bool = True,
+    device_put_inputs: bool = True,
+    progress_callback: Any = None,
+    *,
+    diffusivity: Any = None,
+    key: Any = None,
+    scalars: Mapping[str, Field] | None = None,
+    max_age: float | int | None = None,
+    delete_when: Callable[[Particles], Any] | None = None,
+    device_count: int | None = None,
+) -> Tracker:
+    """A tracker: it carries particles through a field, in one compiled loop.
+
+    **Arguments:**
+
+    - `integrator_name`: `"euler"`, `"rk2"`, `"rk4"`, `"dopri5"` (adaptive), or an integrator.
+    - `field`: the velocity, a field with as many components as dimensions.
+    - `boundary_condition`: from `jaxtrace.tracking.boundary`; none by default.
+    - `batch_size`: how many particles run at once; all of them by default. Results do not depend
+        on it.
+    - `record_velocities`: keep velocities beside positions.
+    - `use_jax_jit`: `False` runs the same step without compiling it, for debugging. It is slow.
+    - `static_compilation`, `use_scan_jit`, `device_put_inputs`: there is one path only, and it
+        does all three. `False` is refused.
+    - `progress_callback`: called with the part that is done, from 0 to 1; or `True` or a label for
+        a progress bar.
+    - `diffusivity`: random walk: one number, one for each axis, or a field.
+    - `key`: a `jax.random.key` or a number, for random walk and inlets.
+    - `scalars`: fields to sample along the way, by name.
+    - `max_age`: particles of this age are deleted.
+    - `delete_when`: a function of all `Particles` that is true for those to delete.
+    - `device_count`: how many devices to use; all by default, which on a processor is one a core.
+
+    ```python
+    import numpy as np
+    import jax.numpy as jnp
+    import jaxtrace as jt
+
+    field = jt.AnalyticField(lambda x, t: jnp.stack([-x[1], x[0]]), dim=2)
+    tracker = jt.create_tracker("rk4", field=field)
+    tracks = tracker.track_particles([[1.0, 0.0]], time_span=(0.0, np.pi), n_timesteps=100)
+    assert np.allclose(tracks.positions[-1], [[-1.0, 0.0]], atol=1e-5)
+    ```
+    """
+    for name, value in (
+        ("static_compilation", static_compilation),
+        ("use_scan_jit", use_scan_jit),
+        ("device_put_inputs", device_put_inputs),
+    ):
+        if not value:
+            raise TrackError(f"{name}=False: there is one path, and it is compiled; leave it out")
+    if not isinstance(field, Field):
+        raise TrackError(f"field is {type(field).__name__}; expected one of jaxtrace.fields")
+    if field.components != field.dim:
+        raise TrackError(
+            f"field has {field.components} components in {field.dim} dimensions; a velocity has "
+            "as many components as dimensions"
+        )
+    boundary = NoBoundary() if boundary_condition is None else boundary_condition
+    if not isinstance(boundary, Boundary):
+        raise TrackError(
+            f"boundary_condition is {type(boundary).__name__}; expected one of "
+            "jaxtrace.tracking.boundary"
+        )
+    if batch_size is not None and batch_size < 1:
+        raise TrackError(f"batch_size={batch_size}: expected 1 or more")
+    if max_age is not None and not max_age > 0:
+        raise TrackError(f"max_age={max_age}: expected a positive time")
+    integrator = (
+        integrator_named(integrator_name) if isinstance(integrator_name, str) else integrator_name
+    )
+    diffusion = None if diffusivity is None else _rebased(diffusivity, field)
+    return Tracker(
+        field=field,
+        boundary=boundary,
+        integrator=integrator,
+        diffusion=diffusion,
+        key=jax.random.key(0 if key is None else key) if not _is_key(key) else key,
+        scalars={n: _same_clock(f, field) for n, f in (scalars or {}).items()},
+        batch_size=batch_size,
+        record_velocities=record_velocities,
+        compile=use_jax_jit,
+        progress=progress_callback,
+        max_age=max_age,
+        delete_when=delete_when,
+        device_count=device_count,
+    )
+
+
+@dataclasses.dataclass
+class Tracker:
+    """Carries particles through a field. Made by `create_tracker`."""
+
+    field: Field
+    boundary: Boundary
+    integrator: Integrator
+    diffusion: Diffusion | None
+    key: Any
+    scalars: dict[str, Field]
+    batch_size: int | None
+    record_velocities: bool
+    compile: bool
+    progress: Any
+    max_age: float | None
+    delete_when: Callable | None
+    device_count: int | None
+
+    _placed: Any = None
+
+    @property
+    def _compiled_step(self) -> Any:
+        return step_once if self.compile else None
+
+    @property
+    def _compiled_simulate(self) -> Any:
+        return wl.run if self.compile else None
+
+    def track_particles(
+        self,
+        initial_positions: Any,
+        time_span: Any = None,
+        n_timesteps: int | None = None,
+        dt: float | int | None = None,
+        *,
+        release_times: Any = None,
+        slots: int | None = None,
+        save_every: int = 1,
+        save_times: Any = None,
+        save_positions: bool = True,
+        statistics: Mapping[str, Callable[[Particles], Any]] | None = None,
+        sink: Any = None,
+        checkpoint: wl.Checkpoint | str | Path | None = None,
+        resume: bool = False,
+        progress: Any = None,
+    ) -> Trajectory:
+        """Carry particles through the field and return their tracks.
+
+        Give two of `time_span`, `n_timesteps` and `dt`. If all three are given and contradict each
+        other, `n_timesteps` and `dt` are followed, with a warning. A span that ends before it
+        begins runs backwards in time.
+
+        **Arguments:**
+
+        - `initial_positions`: seeds, `[N, dim]`. Those outside the field get their status at once,
+            with a warning.
+        - `time_span`: beginning and end.
+        - `n_timesteps`, `dt`: number and length of steps.
+        - `release_times`: `[N]`: a particle waits at its seed until the step that begins at its
+            release time, or next after it.
+        - `slots`: the most particles there may be; more are an error that says how many.
+        - `save_every`: keep every so many steps. The beginning is always kept.
+        - `save_times`: keep exactly these times instead; each must be that of a step.
+        - `save_positions`: `False` keeps the first and last positions and `statistics` only.
+        - `statistics`: functions of all `Particles`, by name, kept with each record.
+        - `sink`: where records go: `worldloom.ZarrSink(path)`, `worldloom.NpySink(folder)`.
+        - `checkpoint`, `resume`: as in `worldloom.run`. A resumed run is bit for bit the same.
+        - `progress`: `True` or a label for a bar.
+        """
+        seeds = np.asarray(initial_positions)
+        check_seeds(seeds, self.field.dim)
+        if slots is not None and len(seeds) > slots:
+            raise SlotOverflowError(
+                f"{len(seeds)} particles do not fit into slots={slots}; {len(seeds)} are needed",
+                needed=len(seeds),
+            )
+        span = self.field.time_span
+        schedule = make_schedule(
+            time_span, n_timesteps, None if dt is None else float(dt), span[0] if span else 0.0
+        )
+        warn_beyond(schedule, span)
+        plan = records.plan(
+            schedule,
+            save_every=save_every,
+            save_times=save_times,
+            save_positions=save_positions,
+            statistics=dict(statistics or {}),
+            velocities=self.record_velocities,
+            scalars=bool(self.scalars),
+            reseeds=self.boundary.reseeds,
+        )
+        release = self._release_steps(release_times, len(seeds), schedule)
+        batch = min(self.batch_size or len(seeds), len(seeds))
+        if batch < len(seeds) and (sink is not None or checkpoint is not None or statistics):
+            raise TrackError(
+                f"batch_size={batch} splits {len(seeds)} particles into runs of their own, which "
+                "cannot share a sink, a checkpoint or statistics; leave batch_size out"
+            )
+        step = self._step(schedule, plan.every)
+        self._refuse_too_much(step, plan, len(seeds), sink)
+        parts = []
+        for at in range(0, len(seeds), batch):
+            part = slice(at, at + batch)
+            particles, step_or_spread = self._place(step, seeds[part], release[part], at, batch)
+            if at == 0 or not parts:
+                self._warn_outside(particles)
+            with _maybe_eager(self.compile):
+                result = wl.run(
+                    step_or_spread,
+                    particles,
+                    length=schedule.steps,
+                    save=plan.save,
+                    sink=sink,
+                    checkpoint=checkpoint,
+                    resume=resume,
+                    progress=_progress(self.progress if progress is None else progress),
+                )
+            count = min(batch, len(seeds) - at)
+            parts.append((result, count))
+        name = f"{len(devices()[: self._count])} x {devices()[0].device_kind}"
+        return records.assemble(parts, plan, schedule, name, _bytes(self.field))
+
+    @property
+    def _count(self) -> int:
+        return len(devices()) if self.device_count is None else self.device_count
+
+    def _step(self, schedule: Schedule, every: int) -> Step:
+        kind = float_dtype()
+        most = None
+        if self.max_age is not None:
+            most = jnp.int32(max(1, round(self.max_age / abs(schedule.dt))))
+        return Step(
+            field=self.field,
+            boundary=self.boundary,
+            integrator=self.integrator,
+            diffusion=self.diffusion,
+            scalars=self.scalars,
+            key=self.key,
+            start=jnp.asarray(schedule.start - float(self.field.origin), kind),
+            dt=jnp.asarray(schedule.dt, kind),
+            max_age=most,
+            delete_when=self.delete_when,
+            save_every=every,
+        )
+
+    def _release_steps(self, times: Any, n: int, schedule: Schedule) -> np.ndarray:
+        """The step at which each particle is released."""
+        if times is None:
+            return np.zeros(n, np.int32)
+        times = np.asarray(times, np.float64)
+        if times.shape != (n,) or not np.isfinite(times).all():
+            raise TrackError(
+                f"release_times has shape {list(times.shape)}; expected a finite time for each of "
+                f"{n} particles"
+            )
+        steps = np.ceil((times - schedule.start) / schedule.dt - 1e-4)
+        late = int((steps >= schedule.steps).sum())
+        if late:
+            warnings.warn(
+                f"{late} of {n} particles are never released: the run ends at {schedule.end:g}",
+                TraceWarning,
+                stacklevel=3,
+            )
+        return np.clip(steps, 0, _NEVER).astype(np.int32)
+
+    def _place(
+        self, step: Step, seeds: np.ndarray, release: np.ndarray, first: int, size: int
+    ) -> tuple[Particles, Any]:
+        """Particles on the devices, filled up to a number that the devices divide."""
+        chosen = devices()[: self._count]
+        if self._count > len(devices()) or self._count < 1:
+            raise TrackError(f"device_count={self._count}: there are {len(devices())} devices")
+        spread = len(chosen) > 1 and size >= len(chosen)
+        total = -(-size // len(chosen)) * len(chosen) if spread else size
+        extra = total - len(seeds)
+        number = np.concatenate([np.arange(first, first + len(seeds)), np.full(extra, -1)])
+        seeds = np.concatenate([seeds, np.repeat(seeds[-1:], extra, axis=0)])
+        release = np.concatenate([release, np.full(extra, _NEVER)]).astype(np.int32)
+        x = as_float(seeds.T)
+        status = np.where(release > 0, Status.WAITING, Status.ALIVE).astype(np.int8)
+        particles = Particles(
+            x=x,
+            v=jnp.zeros_like(x),
+            status=jnp.asarray(status),
+            age=jnp.zeros(total, jnp.int32),
+            number=jnp.asarray(number, jnp.int32),
+            release=jnp.asarray(release),
+            generation=jnp.zeros(total, jnp.int32) if self.boundary.reseeds else None,
+            step_size=self.integrator.first_step(total, float(step.dt), x.dtype),
+            hint=self.field.first_hint(total),
+            scalars={},
+        )
+        if not spread:
+            with jax.default_device(chosen[0]):
+                return begin(step, particles), step
+        row = meshes.worlds_mesh(chosen)
+        particles = begin(step, particles)
+
+        def put(leaf):
+            spec = PartitionSpec(*[None] * (leaf.ndim - 1), meshes.AXIS)
+            return jax.device_put(leaf, NamedSharding(row, spec))
+
+        return jax.tree.map(put, particles), Spread(self._everywhere(step, row), row)
+
+    def _everywhere(self, step: Step, row: Any) -> Step:
+        """The step with its arrays on every device; large ones are sent once."""
+        heavy = (self.field, self.boundary, self.integrator, self.diffusion, self.scalars, self.key)
+        leaves = jax.tree.leaves(heavy)
+        kept = self._placed
+        if kept is None or kept[0] != row or any(
+            a is not b for a, b in zip(kept[1], leaves, strict=True)
+        ):
+            kept = self._placed = (row, leaves, meshes.replicate(heavy, row))
+        where = lambda s: (s.field, s.boundary, s.integrator, s.diffusion, s.scalars, s.key)  # noqa: E731
+        light = meshes.replicate((step.start, step.dt, step.max_age), row)
+        step = eqx.tree_at(where, step, kept[2], is_leaf=lambda x: x is None)
+        return eqx.tree_at(
+            lambda s: (s.start, s.dt, s.max_age), step, light, is_leaf=lambda x: x is None
+        )
+
+    def _warn_outside(self, particles: Particles) -> None:
+        status = np.asarray(particles.status)
+        lost = (status != Status.ALIVE) & (status != Status.WAITING)
+        if lost.any():
+            i = int(np.argmax(lost))
+            why = Status(int(status[i])).message
+            place = [round(float(c), 6) for c in np.asarray(particles.x)[:, i]]
+            warnings.warn(
+                f"{int(lost.sum())} of {len(status)} seeds do not start; the first is seed {i} at "
+                f"{place}: {why}",
+                TraceWarning,
+                stacklevel=3,
+            )
+
+    def _refuse_too_much(self, step: Step, plan: Any, n: int, sink: Any) -> None:
+        limit = settings().memory_limit
+        if limit is None:
+            return
+        field = _bytes(step.field) * self._count
+        kept = 0 if sink is not None else plan.rows * n * self.field.dim * float_dtype().itemsize
+        if field + kept > limit:
+            raise TraceError(
+                f"the run needs {format_bytes(field)} for the field and {format_bytes(kept)} for "
+                f"{plan.rows} records, more than memory_limit_gb allows ({format_bytes(limit)}). "
+                "Keep fewer steps with save_every, or stream them with sink=ZarrSink(path)"
+            )
+
+
+@wl.compiled
+def begin(step: Step, particles: Particles) -> Particles:
+    """Particles before the first step."""
+    return step.begin(particles)
+
+
+@wl.compiled
+def step_once(step: Step, particles: Particles, n: Any) -> Particles:
+    """One step on its own."""
+    return step(particles, n)[0]
+
+
+def _is_key(key: Any) -> bool:
+    return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+
+
+def _same_clock(other: Field, field: Field) -> Field:
+    return other if other.origin == field.origin else other.rebase(float(field.origin))
+
+
+def _rebased(diffusivity: Any, field: Field) -> Diffusion:
+    if isinstance(diffusivity, Field):
+        diffusivity = _same_clock(diffusivity, field)
+    return Diffusion(diffusivity, field.dim)
+
+
+def _bytes(tree: Any) -> int:
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+
+
+def _maybe_eager(compile: bool) -> Any:
+    import contextlib
+
+    return contextlib.nullcontext() if compile else jax.disable_jit()
+
+
+class _Callback:
+    """A function of the part that is done, as a progress meter."""
+
+    def __init__(self, function: Callable[[float], Any]):
+        self._function = function
+
+    def start(self, done: int, length: int) -> None:
+        self._length = length
+
+    def update(self, done: int) -> None:
+        self._function(done / self._length)
+
+    def stop(self) -> None:
+        pass
+
+
+def _progress(progress: Any) -> Any:
+    if progress is None:
+        return False
+    if isinstance(progress, bool | str | wl.Progress):
+        return progress
+    return _Callback(progress)
