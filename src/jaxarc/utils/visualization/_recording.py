@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float32, Int8, Int32, UInt8
+from jaxtyping import Float32, Int8, Int32, UInt8, UInt32
 
 from jaxarc.data import Pair, RawTask, TaskSet
 from jaxarc.envs import (
@@ -66,7 +67,8 @@ class Recording:
     needs nothing else to be replayed.
 
     - `task`, `pair`: what was played; the highest bit of `pair` is set on test pairs.
-    - `operation`, `selection`: what was done; 255 is an operation that does not exist.
+    - `operation`, `selection`: what was done; 255 is an operation that does not exist. A mask is
+      one word a row.
     - `reward`, `similarity`: after the step.
     - `ends`: bits: 1 terminated, 2 truncated, 4 success.
 
@@ -89,7 +91,7 @@ class Recording:
     task: Int32[np.ndarray, "steps worlds"]
     pair: UInt8[np.ndarray, "steps worlds"]
     operation: UInt8[np.ndarray, "steps worlds"]
-    selection: Int8[np.ndarray, "steps worlds fields"] | UInt8[np.ndarray, "steps worlds fields"]
+    selection: Int8[np.ndarray, "steps worlds fields"] | UInt32[np.ndarray, "steps worlds rows"]
     reward: Float32[np.ndarray, "steps worlds"]
     similarity: Float32[np.ndarray, "steps worlds"]
     ends: UInt8[np.ndarray, "steps worlds"]
@@ -157,12 +159,7 @@ class Recording:
                 return PointAction(operation, *np.moveaxis(fields.astype(np.int32), -1, 0))
             case "bbox":
                 return BboxAction(operation, *np.moveaxis(fields.astype(np.int32), -1, 0))
-        height, width = self.config.canvas
-        bits = np.unpackbits(fields, axis=-1)[..., : height * width].astype(bool)
-        import jax.numpy as jnp
-
-        cells = jnp.asarray(bits.reshape(*bits.shape[:-1], height, width))
-        return MaskAction(operation, cells)
+        return MaskAction(operation, jnp.asarray(fields))
 
     def save(self, path: str | os.PathLike[str], *, level: int = 3) -> Path:
         """Write the recording to one compressed, checksummed file.

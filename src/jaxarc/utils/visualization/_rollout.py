@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int32, UInt8
 
-from jaxarc.bitgrid import from_lanes, to_lanes
 from jaxarc.data import TaskBuffer
 from jaxarc.envs import ArcState, Environment, JaxArcConfig, MaskAction, PointAction, Rollout
-from jaxarc.envs.functional import lane_step
+from jaxarc.envs._environment import _begin_rollout, _end_rollout
+from jaxarc.envs._spread import devices_for, step_spread
+from jaxarc.envs._state import typed_key
 from jaxarc.utils.visualization._callbacks import print_summary
 from jaxarc.utils.visualization._console import log_grid_to_console
 from jaxarc.utils.visualization._recording import (
@@ -28,7 +31,8 @@ from jaxarc.utils.visualization._recording import (
     Recording,
 )
 from jaxarc.utils.visualization._settings import WatchSettings, find_settings
-from worldloom import watch
+from worldloom import mesh, watch
+from worldloom.watch._statistics import note_call, note_error
 
 
 def watch_rollout(
@@ -65,21 +69,26 @@ def watch_rollout(
     recorded = worlds if recorded is None else recorded
     if not 1 <= recorded <= worlds:
         raise ValueError(f"recorded is {recorded}; expected 1 to the number of worlds, {worlds}")
-    first, acting = jax.random.split(_typed(key))
-    states, seen = env.reset(first, worlds=worlds)
+    devices = devices_for(worlds)
+    first, acting = jax.random.split(typed_key(key))
+    keys = mesh.shard(jax.random.split(first, worlds), devices)
+    tasks = mesh.replicate(env.buffer, devices)
+    params, acting = mesh.replicate((params, acting), devices)
+    lanes, seen = _begin_rollout(keys, tasks, config=env.config, devices=devices)
     step = _WatchedStep(
         policy,
         params,
         acting,
-        env.buffer,
+        tasks,
         env.config,
+        devices,
         observations,
         recorded,
         debug.period,
         debug.async_logging,
     )
     tally = _Tally.begin() if debug.period else None
-    result = run(step, (_to_lanes(states), seen, tally), length=length, save=Every(), **options)
+    result = run(step, (lanes, seen, tally), length=length, save=Every(), **options)
     rollout, trace = result.records
     if debug.period:
         jax.effects_barrier()
@@ -87,15 +96,8 @@ def watch_rollout(
         if debug.performance_monitoring:
             watch.print_statistics()
     recording = make_recording(env, rollout, trace, recorded)
-    return from_lanes(result.state[0]), rollout, recording
-
-
-def _typed(key: Array) -> Array:
-    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    return key if typed else jax.random.wrap_key_data(key)
-
-
-_to_lanes = jax.jit(to_lanes)
+    state = _end_rollout(result.state[0], worlds=worlds, devices=devices)
+    return state, rollout, recording
 
 
 class Trace(eqx.Module):
@@ -110,12 +112,13 @@ class _Tally(eqx.Module):
     """What is shown of the first world: its episode so far, and how often it is shown."""
 
     episode: Int32[Array, ""]
+    steps: Int32[Array, ""]
     reward: Float32[Array, ""]
     every: Int32[Array, ""]
 
     @classmethod
     def begin(cls) -> _Tally:
-        return cls(jnp.int32(0), jnp.float32(0), jnp.int32(1))
+        return cls(jnp.int32(0), jnp.int32(0), jnp.float32(0), jnp.int32(1))
 
 
 class _WatchedStep(eqx.Module):
@@ -126,6 +129,7 @@ class _WatchedStep(eqx.Module):
     key: Array
     tasks: TaskBuffer
     config: JaxArcConfig = eqx.field(static=True)
+    devices: Mesh = eqx.field(static=True)
     observations: bool = eqx.field(static=True)
     recorded: int = eqx.field(static=True)
     period: int = eqx.field(static=True)
@@ -134,7 +138,10 @@ class _WatchedStep(eqx.Module):
     def __call__(self, carry: tuple[Any, ...], t: Array) -> tuple[Any, tuple[Rollout, Trace]]:
         lanes, seen, tally = carry
         action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
-        after, (_, shown, reward, _, info) = lane_step(lanes, action, self.config, self.tasks)
+        action = action.packed() if isinstance(action, MaskAction) else action
+        after, (_, shown, reward, _, info) = step_spread(
+            lanes, action, self.config, self.tasks, self.devices
+        )
         kept = Rollout(
             action,
             reward,
@@ -143,17 +150,25 @@ class _WatchedStep(eqx.Module):
             info.success,
             seen if self.observations else None,
         )
+        task, pair = self._played(lanes, reward.shape[0])
         some = slice(self.recorded)
-        pair = lanes.pair_index.astype(jnp.uint8) | jnp.where(
-            lanes.on_test_pair, jnp.uint8(TEST), jnp.uint8(0)
-        )
-        trace = Trace(lanes.task_index[some], pair[some], info.similarity[some])
+        trace = Trace(task[some], pair[some], info.similarity[some])
         if tally is not None:
-            grid = info.final_observation.grid[0]
-            tally = self._show(tally, t, grid, lanes.step_count[0] + 1, reward[0], info)
+            tally = self._show(tally, t, info.final_observation.grid[0], reward[0], info)
         return (after, shown, tally), (kept, trace)
 
-    def _show(self, tally: _Tally, t: Array, grid: Any, steps: Any, reward: Any, info: Any):
+    def _played(self, lanes: ArcState, worlds: int) -> tuple[Array, Array]:
+        """Task and pair of every world; lanes to spare are dropped."""
+        here = worlds // self.devices.size
+
+        def look(task, pair, on_test):
+            bit = jnp.where(on_test, jnp.uint8(TEST), jnp.uint8(0))
+            return task[:here], (pair.astype(jnp.uint8) | bit)[:here]
+
+        spread = mesh.each_device(look, self.devices, in_axes=0, out_axes=0)
+        return spread(lanes.task_index, lanes.pair_index, lanes.on_test_pair)
+
+    def _show(self, tally: _Tally, t: Array, grid: Any, reward: Any, info: Any) -> _Tally:
         """Print the first world's grid when it is due, and a line at the end of its episode."""
         show, summarise = _IN_BACKGROUND if self.in_background else _AT_ONCE
         every = watch.callback(
@@ -170,14 +185,19 @@ class _WatchedStep(eqx.Module):
         watch.callback(
             summarise,
             tally.episode,
-            steps,
+            tally.steps + 1,
             total,
             info.similarity[0],
             info.success[0],
             name="episode",
             when=over,
         )
-        return _Tally(tally.episode + over.astype(jnp.int32), jnp.where(over, 0, total), every)
+        return _Tally(
+            tally.episode + over.astype(jnp.int32),
+            jnp.where(over, 0, tally.steps + 1),
+            jnp.where(over, 0, total),
+            every,
+        )
 
 
 def _show_grid(grid: np.ndarray, step: np.ndarray) -> None:
@@ -212,7 +232,13 @@ class _Printer:
     def _work(self) -> None:
         while True:
             func, args = self._jobs.get()
-            watch.callback(func, *args, name=f"{func.__name__.strip('_')} (printed)")
+            name = f"{func.__name__.strip('_')}, in the background"
+            started = time.perf_counter()
+            try:
+                func(*args)
+            except Exception:
+                note_error(name)
+            note_call(name, time.perf_counter() - started)
             self._jobs.task_done()
 
 
@@ -264,8 +290,7 @@ def make_recording(env: Environment, rollout: Rollout, trace: Trace, recorded: i
 
 def _selection(action: Any, some: tuple[slice, slice]) -> np.ndarray:
     if isinstance(action, MaskAction):
-        cells = np.asarray(action.selection[some])
-        return np.packbits(cells.reshape(*cells.shape[:2], -1), axis=-1)
+        return np.asarray(action.selection[some])
     if isinstance(action, PointAction):
         fields = (action.row, action.col)
     else:

@@ -177,7 +177,7 @@ def draw_episode(frames: Frames, *, palette: Palette | str = ARC, columns: int =
     """An episode at a glance: every grid, what was done to it, and on which cells."""
     episode = frames.episode
     return draw_strip(
-        frames.grids,
+        list(frames.grids),
         captions=frame_captions(frames),
         selections=list(frames.selections),
         columns=columns,
@@ -191,7 +191,7 @@ def animate_episode(
 ) -> Animation:
     """An episode as a film."""
     return animate(
-        frames.grids,
+        list(frames.grids),
         captions=frame_captions(frames),
         selections=list(frames.selections),
         seconds=seconds,
