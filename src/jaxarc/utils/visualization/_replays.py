@@ -154,7 +154,7 @@ def save_replay(
     )
     page = report.Report(title, subtitle=subtitle).add(replays)
     with _disk_errors(Path(path)):
-        return page.save(path)
+        return page.save(Path(path))
 
 
 def _disk_errors(path: Path) -> Any:
@@ -169,9 +169,8 @@ def pack_episode(frames: Frames) -> tuple[bytes, tuple[int, int]]:
     Operations, pairs, four planes of bytes for rewards and for similarities, grids as
     differences modulo 256 from frame to frame, selections as bits. Then deflated.
     """
-    exist = (frames.grids >= 0).any(axis=0)
-    rows = int(np.flatnonzero(exist.any(axis=1))[-1]) + 1
-    columns = int(np.flatnonzero(exist.any(axis=0))[-1]) + 1
+    _, in_rows, in_columns = np.nonzero(frames.grids >= 0)
+    rows, columns = int(in_rows.max()) + 1, int(in_columns.max()) + 1
     grids = frames.grids[:, :rows, :columns]
     cells = np.where(grids < 0, NONE, grids).astype(np.uint8)
     cells[1:] -= cells[:-1].copy()

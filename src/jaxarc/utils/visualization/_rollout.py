@@ -154,7 +154,7 @@ class _WatchedStep(eqx.Module):
         some = slice(self.recorded)
         trace = Trace(task[some], pair[some], info.similarity[some])
         if tally is not None:
-            tally = self._show(tally, t, info.final_observation.grid[0], reward[0], info)
+            tally = self._show(tally, t, shown.grid[0], reward[0], info)
         return (after, shown, tally), (kept, trace)
 
     def _played(self, lanes: ArcState, worlds: int) -> tuple[Array, Array]:

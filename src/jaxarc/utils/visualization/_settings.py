@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,4 +108,9 @@ def _own_folder() -> Path:
 
 def find_settings(settings: WatchSettings | str) -> WatchSettings:
     """Settings, or those of that name."""
-    return settings if isinstance(settings, WatchSettings) else load_settings(settings)
+    return settings if isinstance(settings, WatchSettings) else _named(settings)
+
+
+@functools.cache  # composing takes a tenth of a second
+def _named(name: str) -> WatchSettings:
+    return load_settings(name)
