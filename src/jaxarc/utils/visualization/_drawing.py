@@ -59,7 +59,7 @@ class PlacedText:
     x: float
     y: float
     text: str
-    size: float = 12
+    size: float = 12.0
     colour: str = INK
     centred: bool = False
 
@@ -90,7 +90,7 @@ class Drawing:
 
         return to_svg(self)
 
-    def png(self, *, scale: float = 1.0) -> bytes:
+    def png(self, *, scale: float | int = 1.0) -> bytes:
         """The drawing as a PNG file, `scale` pixels a unit. Needs the extra `plot`."""
         from jaxarc.utils.visualization._raster import to_png
 
@@ -119,14 +119,14 @@ class Animation:
     """
 
     frames: tuple[Drawing, ...]
-    seconds: float = 0.4
+    seconds: float | int = 0.4
 
     def __post_init__(self) -> None:
         sizes = {(frame.width, frame.height) for frame in self.frames}
         if len(sizes) != 1:
             raise DrawingError(f"an animation needs frames of one size; got {len(sizes)} sizes")
 
-    def gif(self, *, scale: float = 1.0) -> bytes:
+    def gif(self, *, scale: float | int = 1.0) -> bytes:
         """The animation as a GIF file that begins again at its end."""
         from jaxarc.utils.visualization._raster import to_gif
 

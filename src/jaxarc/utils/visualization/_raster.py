@@ -11,14 +11,14 @@ from jaxarc.utils.visualization._palette import Palette
 from worldloom._extras import import_extra
 
 
-def to_png(drawing: Drawing, scale: float) -> bytes:
+def to_png(drawing: Drawing, scale: float | int) -> bytes:
     """The drawing as a PNG file."""
     file = io.BytesIO()
     _paint(drawing, scale).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
-def to_gif(frames: Sequence[Drawing], seconds: float, scale: float) -> bytes:
+def to_gif(frames: Sequence[Drawing], seconds: float | int, scale: float | int) -> bytes:
     """The drawings as a GIF file, without end."""
     images = [_paint(frame, scale).quantize(64, dither=0) for frame in frames]
     shown = round(1000 * seconds)
@@ -35,7 +35,7 @@ def to_gif(frames: Sequence[Drawing], seconds: float, scale: float) -> bytes:
     return file.getvalue()
 
 
-def _paint(drawing: Drawing, scale: float) -> Any:
+def _paint(drawing: Drawing, scale: float | int) -> Any:
     pillow = import_extra("PIL.Image", extra="plot", purpose="drawing pixels")
     draw_module = import_extra("PIL.ImageDraw", extra="plot", purpose="drawing pixels")
     font_module = import_extra("PIL.ImageFont", extra="plot", purpose="drawing pixels")
@@ -51,7 +51,7 @@ def _paint(drawing: Drawing, scale: float) -> Any:
     return image
 
 
-def _grid(pen: Any, grid: PlacedGrid, palette: Palette, scale: float) -> None:
+def _grid(pen: Any, grid: PlacedGrid, palette: Palette, scale: float | int) -> None:
     cells, side = grid.cells, grid.cell * scale
     left, top = grid.x * scale, grid.y * scale
     lines = LINE if side >= 4 else None

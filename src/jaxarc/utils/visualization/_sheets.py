@@ -187,7 +187,7 @@ def draw_episode(frames: Frames, *, palette: Palette | str = ARC, columns: int =
 
 
 def animate_episode(
-    frames: Frames, *, palette: Palette | str = ARC, seconds: float = 0.4
+    frames: Frames, *, palette: Palette | str = ARC, seconds: float | int = 0.4
 ) -> Animation:
     """An episode as a film."""
     return animate(
@@ -207,7 +207,7 @@ def frame_captions(frames: Frames) -> list[str]:
 
 
 def draw_mosaic(
-    grids: Any, *, columns: int | None = None, palette: Palette | str = ARC, cell: float = 4.0
+    grids: Any, *, columns: int | None = None, palette: Palette | str = ARC, cell: float | int = 4.0
 ) -> Drawing:
     """Many worlds at once, small, without words.
 
@@ -231,6 +231,7 @@ def draw_mosaic(
     if across < 1:
         raise DrawingError(f"columns is {columns}; expected at least 1")
     cells = [cells_of(grid, name=f"grid {k}") for k, grid in enumerate(worlds)]
+    cell = float(cell)
     step_y, step_x = (cell * max(c.shape[axis] for c in cells) + 2 * cell for axis in (0, 1))
     placed = tuple(
         PlacedGrid(2 * cell + k % across * step_x, 2 * cell + k // across * step_y, cell, one)
@@ -246,7 +247,7 @@ def animate(
     *,
     captions: Sequence[str] | None = None,
     selections: Sequence[Any] | None = None,
-    seconds: float = 0.4,
+    seconds: float | int = 0.4,
     palette: Palette | str = ARC,
 ) -> Animation:
     """Grids one after the other, as a film; all on a sheet that fits the largest.
@@ -274,7 +275,7 @@ def animate(
         words = (
             ()
             if captions is None
-            else (PlacedText(width / 2, top - 8, captions[k], 12, centred=True),)
+            else (PlacedText(width / 2, top - 8, captions[k], 12.0, centred=True),)
         )
         grid = PlacedGrid(x, top, cell, one, selected)
         frames.append(Drawing(width, height, (grid,), words, palette))
@@ -308,7 +309,7 @@ def _in_lines(
     texts: list[PlacedText] = []
     y = MARGIN
     if heading:
-        texts.append(PlacedText(MARGIN, y + 14, heading, 16))
+        texts.append(PlacedText(MARGIN, y + 14, heading, 16.0))
         y += 30
     widest = max(len(line) for line in lines)
     for line in lines:
@@ -319,11 +320,11 @@ def _in_lines(
             left = MARGIN + column * (side + GAP)
             if captions:
                 texts.append(
-                    PlacedText(left + side / 2, y - 7, title, 11, colour=SOFT, centred=True)
+                    PlacedText(left + side / 2, y - 7, title, 11.0, colour=SOFT, centred=True)
                 )
             if cells is None:
                 texts.append(
-                    PlacedText(left + side / 2, y + side / 2, "?", 32, colour=SOFT, centred=True)
+                    PlacedText(left + side / 2, y + side / 2, "?", 32.0, colour=SOFT, centred=True)
                 )
                 tallest = max(tallest, side)
                 continue
