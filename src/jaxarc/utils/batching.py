@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float32, Key
 
 from jaxarc.data import JaxArcTask, TaskBuffer
-from jaxarc.envs import JaxArcConfig, batch_reset, batch_step
+from jaxarc.envs import ArcState, JaxArcConfig, arc_reset, batch_reset, batch_step
 from jaxarc.utils._workload import guide_action, program_bytes
 from worldloom import Every, batch, bench, mesh, run, unroll
 
@@ -61,16 +61,16 @@ def find_optimal_batch_size(
     step = jax.jit(lambda states, actions: batch_step(states, actions, config))
     variants: dict[str, Any] = {}
     memory: dict[int, float] = {}
+    one, _ = arc_reset(jax.random.key(42), config, task)
     for size in sizes:
-        keys = jax.random.split(jax.random.key(42), size)
-        shapes = jax.eval_shape(lambda keys: batch_reset(keys, config, task)[0], keys)
+        states = _copies(one, size)
         actions = guide_action(config, 0, (size,))
-        program = step.lower(shapes, actions).compile()
+        program = step.lower(states, actions).compile()
         memory[size] = program_bytes(program) / GB
         if memory[size] > target_memory_gb:
-            print(f"Batch {size}: needs {memory[size]:.3f} GB, more than {target_memory_gb} GB")
+            needs = batch.format_bytes(memory[size] * GB)
+            print(f"Batch {size}: needs {needs}, more than {target_memory_gb} GB")
             break
-        states, _ = batch_reset(keys, config, task)
         variants[str(size)] = lambda p=program, s=states, a=actions: p(s, a)
     if not variants:
         raise batch.BatchMemoryError(
@@ -92,10 +92,16 @@ def find_optimal_batch_size(
             "memory_used_gb": memory[size],
             "efficiency": 1 / seconds,
         }
-        print(f"Batch {size:4d}: {size / seconds:9,.0f} steps/s, {memory[size]:.4f} GB")
+        needs = batch.format_bytes(memory[size] * GB)
+        print(f"Batch {size:4d}: {size / seconds:9,.0f} steps/s, {needs}")
     best = max(results, key=lambda size: results[size]["throughput"])
     print(f"Optimal batch size: {best}")
     return best, results
+
+
+@partial(jax.jit, static_argnums=1)
+def _copies(state: ArcState, count: int) -> ArcState:
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *leaf.shape)), state)
 
 
 def hierarchical_batch_processing(
@@ -222,7 +228,7 @@ class DynamicBatchProcessor:
             last = self.performance_history[-1]
             print(
                 f"Batch size {last['batch_size']}: {last['throughput']:,.0f} worlds/s, "
-                f"{last['memory_gb']:.4f} GB"
+                f"{batch.format_bytes(last['memory_gb'] * GB)}"
             )
         return results
 
