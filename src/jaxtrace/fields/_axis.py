@@ -48,12 +48,12 @@ class Axis(eqx.Module):
 
     def cell(self, x: Float[Array, " n"]) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
         """The cell of each coordinate, and where in it, from 0 to 1."""
-        # A NaN would become an index out of bounds.
-        x = jnp.where(x >= self.first, jnp.minimum(x, self.last), self.first)
         if self.nodes is None:
-            f = (x - self.first) * self.per_cell
-            i = jnp.minimum(f.astype(jnp.int32), self.size - 2)
+            f = jnp.clip((x - self.first) * self.per_cell, 0.0, self.size - 1.0)
+            # A NaN becomes some integer: keep it in bounds.
+            i = jnp.clip(f.astype(jnp.int32), 0, self.size - 2)
             return i, f - i.astype(x.dtype)
+        x = jnp.clip(x, self.first, self.last)
         i = jnp.zeros(x.shape, jnp.int32)
         for power in reversed(range(math.ceil(math.log2(self.size)))):
             there = jnp.minimum(i + 2**power, self.size - 2)

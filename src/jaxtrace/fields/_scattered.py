@@ -25,6 +25,7 @@ from jaxtrace.fields._field import (
     gather,
 )
 from jaxtrace.fields._structured import _times
+from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices, TimeMethod
 
 _SHOWN = {
@@ -68,7 +69,7 @@ class TimeSeriesField(Field):
     ```
     """
 
-    _data: Float[Array, "slices points components"]
+    _tables: Tables
     _positions: Float[Array, "points dim"]
     _bins: Bins
     _slices: Slices
@@ -129,7 +130,7 @@ class TimeSeriesField(Field):
             )
         finite(data, "data")
         self._slices = Slices(_times(times, len(data)), self.time_method)
-        self._data = as_float(data)
+        self._tables = Tables(data)
         self._positions = as_float(positions)
         self._low = as_float(positions.min(axis=0))
         self._high = as_float(positions.max(axis=0))
@@ -160,7 +161,7 @@ class TimeSeriesField(Field):
     @property
     def data(self) -> Float[Array, "slices points components"]:
         """The values, on the device."""
-        return self._data
+        return self._tables.whole
 
     @property
     def positions(self) -> Float[Array, "points dim"]:
@@ -174,7 +175,7 @@ class TimeSeriesField(Field):
 
     @property
     def _data_dev(self) -> Array:
-        return self._data
+        return self._tables.whole
 
     @property
     def _pos_dev(self) -> Array:
@@ -192,7 +193,7 @@ class TimeSeriesField(Field):
     @property
     def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How many numbers there are at a point."""
-        return self._data.shape[2]
+        return len(self._tables.parts)
 
     @property
     def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -236,14 +237,13 @@ class TimeSeriesField(Field):
             parts = [jnp.ones_like(x[0])]
         else:
             parts = self._inverse_distances(x, nearest)
-        first, weights = self._slices.weights(t)
-        total = None
-        for k, weight in enumerate(weights):
-            value = self._mean(first, k, nearest, parts)
-            value = value * (weight if weight.ndim == 0 else weight[None])
-            total = value if total is None else total + value
-        assert total is not None
-        value, status = apply_outside(total, inside, self.outside)
+
+        def interpolate(read):
+            terms = [read(nearest[j]) * part for j, part in enumerate(parts)]
+            return sum(terms[1:], terms[0])
+
+        value = self._tables.blend(self._slices, t, interpolate)
+        value, status = apply_outside(value, inside, self.outside)
         return Sample(value, status, None)
 
     def _inverse_distances(self, x: Array, nearest: Int[Array, "k n"]) -> list[Array]:
@@ -257,23 +257,6 @@ class TimeSeriesField(Field):
             parts.append((d2 + tiny) ** (-0.5 * self._power))
         whole = sum(parts[1:], parts[0])
         return [part / whole for part in parts]
-
-    def _mean(self, first: Array, k: int, nearest: Array, parts: list[Array]) -> Array:
-        """One slice: the weighted mean of the nearest points, `[components, N]`."""
-        rows = []
-        if first.ndim == 0:
-            table = lax.dynamic_index_in_dim(self._data, first + k, 0, keepdims=False).reshape(-1)
-        for c in range(self.components):
-            total = None
-            for j, part in enumerate(parts):
-                if first.ndim == 0:
-                    value = gather(table, nearest[j] * self.components + c)
-                else:
-                    component = jnp.full(first.shape, c, jnp.int32)
-                    value = gather(self._data, first + k, nearest[j], component)
-                total = value * part if total is None else total + value * part
-            rows.append(total)
-        return jnp.stack(rows)
 
     def _nearest(
         self, x: Float[Array, "dim n"]

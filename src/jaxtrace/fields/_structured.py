@@ -9,10 +9,8 @@ from typing import Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from jaxtrace._config import as_float
 from jaxtrace._errors import FieldError
 from jaxtrace._status import Status
 from jaxtrace.fields._axis import Axis, check_axis
@@ -26,6 +24,7 @@ from jaxtrace.fields._field import (
     check_outside,
     gather,
 )
+from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices, TimeMethod
 
 
@@ -58,7 +57,7 @@ class StructuredField(Field):
     ```
     """
 
-    _data: Float[Array, "slices components nodes"]
+    tables: Tables
     _land: UInt8[Array, " nodes"] | None
     axes: tuple[Axis, ...]
     slices: Slices
@@ -117,8 +116,7 @@ class StructuredField(Field):
         self._land = jnp.asarray(land.reshape(-1), jnp.uint8) if land.any() else None
         if land.any():
             data = np.where(land[..., None], 0, data)
-        flat = np.moveaxis(data, -1, 1).reshape(data.shape[0], data.shape[-1], -1)
-        self._data = as_float(flat)
+        self.tables = Tables(data.reshape(len(data), -1, data.shape[-1]))
         self.method = method
         self.outside = outside
 
@@ -130,7 +128,7 @@ class StructuredField(Field):
     @property
     def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How many numbers there are at a node."""
-        return self._data.shape[1]
+        return len(self.tables.parts)
 
     @property
     def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -145,8 +143,8 @@ class StructuredField(Field):
     @property
     def data(self) -> Float[Array, "slices *nodes components"]:
         """The values, with zeros on land."""
-        t, c, _ = self._data.shape
-        return jnp.moveaxis(self._data.reshape(t, c, *self.shape), 1, -1)
+        whole = self.tables.whole
+        return whole.reshape(whole.shape[0], *self.shape, whole.shape[-1])
 
     @property
     def times(self) -> np.ndarray:
@@ -185,25 +183,9 @@ class StructuredField(Field):
             base, interpolate = self._linear(pairs)
         else:
             base, interpolate = self._cubic(pairs)
-        first, weights = self.slices.weights(t)
-        values = []
-        for c in range(self.components):
-            total = None
-            for k, weight in enumerate(weights):
-                part = interpolate(self._reader(first, k, c), base)
-                total = part * weight if total is None else total + part * weight
-            values.append(total)
-        # The stack keeps XLA from fusing this sample into the next and gathering twice.
-        value, status = apply_outside(jnp.stack(values), inside, self.outside)
+        value = self.tables.blend(self.slices, t, lambda read: interpolate(read, base))
+        value, status = apply_outside(value, inside, self.outside)
         return Sample(value, self._beach(pairs, status), None)
-
-    def _reader(self, first: Int[Array, "*n"], k: int, c: int) -> Any:
-        """A function from indices of nodes to values of one component in one slice."""
-        if first.ndim == 0:
-            table = lax.dynamic_index_in_dim(self._data, first + k, 0, keepdims=False)[c]
-            return lambda index: gather(table, index)
-        component = jnp.full(first.shape, c, jnp.int32)
-        return lambda index: gather(self._data, first + k, component, index)
 
     def _flat(self, indices: Sequence[Int[Array, " n"]]) -> Int[Array, " n"]:
         flat = indices[0]

@@ -24,9 +24,9 @@ from jaxtrace.fields._field import (
     apply_outside,
     check_outside,
     finite,
-    gather,
 )
 from jaxtrace.fields._structured import _times
+from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices, TimeMethod
 from jaxtrace.fields._walk import Mesh, locate, place, search
 from worldloom import compiled
@@ -60,7 +60,7 @@ class TetField(Field):
     ```
     """
 
-    data: Float[Array, "slices points components"]
+    tables: Tables
     mesh: Mesh
     slices: Slices
     low: Float[Array, " dim"]
@@ -86,7 +86,7 @@ class TetField(Field):
             )
         finite(data, "data")
         self.slices = Slices(_times(times, len(data)), time_method)
-        self.data = as_float(data)
+        self.tables = Tables(data)
         self.mesh = build_mesh(points, cells)
         used = points[np.unique(cells)]
         self.low, self.high = as_float(used.min(axis=0)), as_float(used.max(axis=0))
@@ -100,12 +100,17 @@ class TetField(Field):
     @property
     def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How many numbers there are at a point."""
-        return self.data.shape[2]
+        return len(self.tables.parts)
 
     @property
     def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The first time."""
         return self.slices.origin
+
+    @property
+    def data(self) -> Float[Array, "slices points components"]:
+        """The values at points."""
+        return self.tables.whole
 
     @property
     def times(self) -> np.ndarray:
@@ -148,31 +153,15 @@ class TetField(Field):
             edge = jnp.maximum(b, 0.0)
             edge = edge / jnp.sum(edge, axis=0, keepdims=True)
             b = jnp.where(found.inside[None], b, edge)
-        first, weights = self.slices.weights(t)
         corners = self.mesh.corners(found.cell)
-        total = None
-        for k, weight in enumerate(weights):
-            part = self._interpolate(first, k, corners, b)
-            part = part * (weight if weight.ndim == 0 else weight[None])
-            total = part if total is None else total + part
-        assert total is not None
-        value, status = apply_outside(total, found.inside, self.outside)
-        return Sample(value, status, found.cell)
 
-    def _interpolate(self, first: Array, k: int, corners: list[Array], b: Array) -> Array:
-        """One slice: corners weighted by barycentric coordinates, `[components, N]`."""
-        rows = []
-        if first.ndim == 0:
-            table = lax.dynamic_index_in_dim(self.data, first + k, 0, keepdims=False).reshape(-1)
-        for c in range(self.components):
-            if first.ndim == 0:
-                values = [gather(table, p * self.components + c) for p in corners]
-            else:
-                component = jnp.full(first.shape, c, jnp.int32)
-                values = [gather(self.data, first + k, p, component) for p in corners]
-            terms = [value * b[j] for j, value in enumerate(values)]
-            rows.append(sum(terms[1:], terms[0]))
-        return jnp.stack(rows)
+        def interpolate(read):
+            terms = [read(corner) * b[j] for j, corner in enumerate(corners)]
+            return sum(terms[1:], terms[0])
+
+        value = self.tables.blend(self.slices, t, interpolate)
+        value, status = apply_outside(value, found.inside, self.outside)
+        return Sample(value, status, found.cell)
 
 
 def build_mesh(points: np.ndarray, cells: np.ndarray) -> Mesh:
