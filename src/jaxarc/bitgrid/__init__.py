@@ -29,9 +29,11 @@ from jaxarc.bitgrid._geometry import transpose as transpose
 from jaxarc.bitgrid._layout import PLANES as PLANES
 from jaxarc.bitgrid._layout import WORD as WORD
 from jaxarc.bitgrid._layout import from_lanes as from_lanes
+from jaxarc.bitgrid._layout import lanes_for as lanes_for
 from jaxarc.bitgrid._layout import pack as pack
 from jaxarc.bitgrid._layout import pack_host as pack_host
 from jaxarc.bitgrid._layout import pack_mask as pack_mask
+from jaxarc.bitgrid._layout import pad_lanes as pad_lanes
 from jaxarc.bitgrid._layout import to_lanes as to_lanes
 from jaxarc.bitgrid._layout import unpack as unpack
 from jaxarc.bitgrid._layout import unpack_mask as unpack_mask
@@ -55,12 +57,14 @@ __all__ = [
     "flood",
     "from_lanes",
     "is_colour",
+    "lanes_for",
     "map_columns",
     "map_rows",
     "on_active_lanes",
     "pack",
     "pack_host",
     "pack_mask",
+    "pad_lanes",
     "paint",
     "recolour",
     "rectangle",

@@ -28,6 +28,9 @@ from jaxarc.envs.structured_actions import ActionError as ActionError
 from jaxarc.envs.structured_actions import BboxAction as BboxAction
 from jaxarc.envs.structured_actions import MaskAction as MaskAction
 from jaxarc.envs.structured_actions import PointAction as PointAction
+from worldloom import mesh as _mesh
+
+_mesh.use_every_core()  # rollouts spread over them; too late once anything is computed
 
 __all__ = [
     "ActionError",

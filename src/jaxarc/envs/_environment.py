@@ -11,16 +11,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float32
 
-from jaxarc.bitgrid import from_lanes, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for, pad_lanes, to_lanes
 from jaxarc.data import TaskBuffer, TaskSet, load
 from jaxarc.envs._config import ConfigError, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs._episode import begin
 from jaxarc.envs._observation import ArcObservation, action_mask, observe
 from jaxarc.envs._pairs import MAX_TESTS
+from jaxarc.envs._spread import begin_spread, devices_for, end_spread, step_spread
 from jaxarc.envs._state import ArcState, typed_key
-from jaxarc.envs.functional import Step, lane_step
+from jaxarc.envs.functional import Step, lane_step, worlds_of
 from jaxarc.envs.structured_actions import (
     Action,
     BboxAction,
@@ -28,6 +30,7 @@ from jaxarc.envs.structured_actions import (
     PointAction,
     check_any_action,
 )
+from worldloom import mesh
 
 Policy = Callable[[Any, ArcObservation, Array], Action]
 
@@ -111,13 +114,16 @@ class Environment:
         """
         from worldloom import Every, run
 
+        devices = devices_for(worlds)
         first, acting = jax.random.split(typed_key(key))
-        keys = jax.random.split(first, worlds)
-        start = _begin_rollout(keys, self.buffer, config=self.config)
-        step = _RolloutStep(policy, params, acting, self.buffer, self.config, observations)
+        keys = mesh.shard(jax.random.split(first, worlds), devices)
+        tasks = mesh.replicate(self.buffer, devices)
+        start = _begin_rollout(keys, tasks, config=self.config, devices=devices)
+        params, acting = mesh.replicate((params, acting), devices)
+        step = _RolloutStep(policy, params, acting, tasks, self.config, devices, observations)
         result = run(step, start, length=length, save=Every(), **options)
         lanes, _ = result.state
-        return from_lanes(lanes), result.records
+        return _end_rollout(lanes, worlds=worlds, devices=devices), result.records
 
     def random_action(self, key: Array, *, worlds: int) -> Action:
         """Actions drawn at random from the allowed operations and from all selections."""
@@ -137,12 +143,16 @@ class _RolloutStep(eqx.Module):
     key: Array
     tasks: TaskBuffer
     config: JaxArcConfig = eqx.field(static=True)
+    devices: Mesh = eqx.field(static=True)
     observations: bool = eqx.field(static=True)
 
     def __call__(self, carry: tuple[ArcState, ArcObservation], t: Array) -> tuple[Any, Rollout]:
         lanes, seen = carry
         action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
-        lanes, (_, shown, reward, _, info) = lane_step(lanes, action, self.config, self.tasks)
+        action = action.packed() if isinstance(action, MaskAction) else action
+        lanes, (_, shown, reward, _, info) = step_spread(
+            lanes, action, self.config, self.tasks, self.devices
+        )
         kept = Rollout(
             action,
             reward,
@@ -160,16 +170,22 @@ def _reset(keys, task, tasks, *, config):
     return states, observe(states, config, tasks)
 
 
-@partial(jax.jit, static_argnames="config")
-def _begin_rollout(keys, tasks, *, config):
-    lanes = begin(keys, config, tasks)
-    return lanes, observe(from_lanes(lanes), config, tasks)
+@partial(jax.jit, static_argnames=("config", "devices"))
+def _begin_rollout(keys, tasks, *, config, devices):
+    return begin_spread(keys, config, tasks, devices)
+
+
+@partial(jax.jit, static_argnames=("worlds", "devices"))
+def _end_rollout(lanes, *, worlds, devices):
+    return end_spread(lanes, worlds, devices)
 
 
 @partial(jax.jit, static_argnames="config")
 def _step(states, actions, tasks, *, config):
-    lanes, (_, shown, reward, done, info) = lane_step(to_lanes(states), actions, config, tasks)
-    return from_lanes(lanes), shown, reward, done, info
+    worlds = states.done.shape[0]
+    lanes = pad_lanes(to_lanes(states), lanes_for(worlds))
+    lanes, (_, shown, reward, done, info) = lane_step(lanes, actions, config, tasks)
+    return worlds_of(lanes, worlds), shown, reward, done, info
 
 
 @partial(jax.jit, static_argnames=("config", "worlds"))

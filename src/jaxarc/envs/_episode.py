@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -22,7 +21,16 @@ from jaxarc.operations._apply import area
 from jaxarc.operations._table import has_id
 
 SUBMIT = operation_id("submit")
-BLOCK = 128  # worlds that go to another pair or begin anew at a time
+BLOCK = 128  # worlds that go to another pair at a time
+ENDING = 16  # one world in so many begins anew at a time; under random actions one in 26 does
+
+# What a new episode draws, and what it sets to 0.
+_DRAWN = (
+    *("grid", "height", "width", "clip", "clip_mask", "input", "input_height", "input_width"),
+    *("target", "target_height", "target_width", "similarity", "task_index", "pair_index"),
+    *("on_test_pair", "key", "action_history"),
+)
+_CLEARED = ("step_count", "solved_demos", "solved_tests", "attempts", "done")
 
 
 class Outcome(eqx.Module):
@@ -67,16 +75,15 @@ def begin(
     pair: Int32[Array, " lanes"] | None = None,
 ) -> ArcState:
     """Fresh episodes: a random task and, in train mode, a random demonstration, unless given."""
-    own, for_task, for_pair = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)(keys)
+    own, for_task, for_pair = _draw(keys)
     lanes = keys.shape
     testing = config.environment.episode_mode == "test"
     if task is None:
-        task = jax.vmap(tasks.sample)(for_task)
+        task = _below(for_task, jnp.uint32(tasks.num_tasks))
     if pair is None and testing:
         pair = jnp.zeros(lanes, jnp.int32)
     elif pair is None:
-        draw = lambda key, demos: jax.random.randint(key, (), 0, demos, jnp.int32)  # noqa: E731
-        pair = jax.vmap(draw)(for_pair, tasks.num_demos[task])
+        pair = _below(for_pair, tasks.num_demos[task].astype(jnp.uint32))
     empty = jnp.zeros((4, config.rows, *lanes), jnp.uint32)
     none, no, no_bits = jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, bool), empty[0, 0]
     state = ArcState(
@@ -105,6 +112,28 @@ def begin(
         canvas=config.canvas,
     )
     return place_pair(state, tasks)
+
+
+def _draw(
+    keys: Key[Array, " lanes"],
+) -> tuple[Key[Array, " lanes"], UInt32[Array, " lanes"], UInt32[Array, " lanes"]]:
+    """The next key of each world and two random words, from one call of the generator.
+
+    A call is a loop of small kernels, which costs a few worlds as much as it costs a thousand.
+    """
+    size = jax.random.key_data(keys).shape[-1]
+    words = jax.vmap(lambda key: jax.random.bits(key, (size + 2,), jnp.uint32))(keys)
+    own = jax.random.wrap_key_data(words[:, :size], impl=jax.random.key_impl(keys))
+    return own, words[:, size], words[:, size + 1]
+
+
+def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Array, " lanes"]:
+    """A number under `limit` from 32 random bits: the upper word of their product."""
+    high, low = word >> 16, word & 0xFFFF
+    upper, lower = limit >> 16, limit & 0xFFFF
+    middle = high * lower + (low * lower >> 16)  # at most 2^32 - 2^16
+    middle_low = (middle & 0xFFFF) + low * upper
+    return (high * upper + (middle >> 16) + (middle_low >> 16)).astype(jnp.int32)
 
 
 def place_pair(state: ArcState, tasks: TaskBuffer) -> ArcState:
@@ -214,7 +243,20 @@ def advance(
 def restart(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer) -> ArcState:
     """Fresh episodes where one is done. The others cost nothing."""
 
-    def anew(old: ArcState) -> Any:
-        return begin(old.key, config, tasks)
+    def anew(keys: Key[Array, " lanes"]) -> dict[str, Array]:
+        fresh = begin(keys, config, tasks)
+        return {name: getattr(fresh, name) for name in _DRAWN}
 
-    return on_active_lanes(anew, (state,), state.done, otherwise=state, block=BLOCK)
+    lanes = state.done.shape[0]
+    drawn = on_active_lanes(
+        anew,
+        (state.key,),
+        state.done,
+        otherwise={name: getattr(state, name) for name in _DRAWN},
+        block=max(8, lanes // ENDING),
+    )
+    cleared = {}
+    for name in _CLEARED:
+        old = getattr(state, name)
+        cleared[name] = jnp.where(state.done, jnp.zeros_like(old), old)
+    return dataclasses.replace(state, **drawn, **cleared)

@@ -15,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int
 
-from jaxarc.bitgrid import from_lanes, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for, pad_lanes, to_lanes
 from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
 from jaxarc.envs._episode import Outcome, advance, begin, restart
 from jaxarc.envs._observation import ArcObservation, observe
 from jaxarc.envs._state import ArcState, typed_key
 from jaxarc.envs._validate import action_is_good, what_is_good
-from jaxarc.envs.structured_actions import Action, check_any_action
+from jaxarc.envs.structured_actions import Action, MaskAction, check_any_action
 from worldloom import check
 
 
@@ -157,11 +157,20 @@ def _step(state, action, tasks, *, config):
 
 @partial(jax.jit, static_argnames="config")
 def _batch_step(states, actions, tasks, *, config):
-    lanes, outcome = advance(to_lanes(states), actions, config, tasks)
-    return _report(from_lanes(lanes), actions, outcome, config, tasks)
+    lanes = pad_lanes(to_lanes(states), lanes_for(states.done.shape[0]))
+    after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
+    return _report(after, actions, outcome, config, tasks)
 
 
-def _report(states: ArcState, actions: Action, outcome: Outcome, config, tasks) -> Step:
+def _fill_lanes(actions: Action, lanes: ArcState) -> Action:
+    """Actions for the lanes to spare, which carry copies of the first worlds."""
+    actions = actions.packed() if isinstance(actions, MaskAction) else actions
+    return from_lanes(pad_lanes(to_lanes(actions), lanes.done.shape[0]))
+
+
+def _report(lanes: ArcState, actions: Action, outcome: Outcome, config, tasks) -> Step:
+    worlds = actions.operation.shape[0]
+    states, outcome = worlds_of((lanes, outcome), worlds)
     shown = observe(states, config, tasks)
     reward = outcome.reward
     if config.environment.debug_level > 0:
@@ -250,11 +259,17 @@ def lane_step(
 ) -> tuple[ArcState, Step]:
     """One step with automatic reset, on a state whose worlds come last: what a rollout does.
 
-    Gives the next state, worlds last, and the step as `batch_step` gives it; its observation is
-    that of the next state, a fresh one where an episode ended.
+    There may be more lanes than worlds that act: `jaxarc.bitgrid.lanes_for` says why. Gives the
+    next state, worlds last, and the step as `batch_step` gives it; its observation is that of the
+    next state, a fresh one where an episode ended.
     """
-    after, outcome = advance(lanes, actions, config, tasks)
-    states, _, reward, done, info = _report(from_lanes(after), actions, outcome, config, tasks)
+    after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
+    states, _, reward, done, info = _report(after, actions, outcome, config, tasks)
     fresh = restart(after, config, tasks)
-    shown = observe(from_lanes(fresh), config, tasks)
+    shown = observe(worlds_of(fresh, actions.operation.shape[0]), config, tasks)
     return fresh, (states, shown, reward, done, info)
+
+
+def worlds_of(lanes: Any, worlds: int) -> Any:
+    """The worlds that lanes carry, worlds first; lanes to spare are dropped."""
+    return from_lanes(jax.tree.map(lambda leaf: leaf[..., :worlds], lanes))

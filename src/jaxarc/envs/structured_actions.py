@@ -73,18 +73,35 @@ class BboxAction(eqx.Module):
 
 
 class MaskAction(eqx.Module):
-    """An operation on any set of cells; the mask has the shape of the canvas."""
+    """An operation on any set of cells.
+
+    `selection` has the shape of the canvas; or it is the same mask as bits, a word a row, as
+    `jaxarc.bitgrid.pack_mask` makes it, in an eighth of the memory.
+    """
 
     operation: Int32[Array, "*batch"] = eqx.field(converter=_integer)
-    selection: Bool[Array, "*batch height width"]
+    selection: Bool[Array, "*batch height width"] | UInt32[Array, "*batch rows"]
+
+    def packed(self) -> MaskAction:
+        """The same action, its mask as bits."""
+        if self.selection.dtype != bool:
+            return self
+        return MaskAction(self.operation, pack_mask(self.selection))
 
     def to_lanes(self, height: int, width: int) -> UInt32[Array, rows * batch]:
         """The selection as a bit mask."""
-        if self.selection.shape[-2:] != (height, width):
-            given = " x ".join(map(str, self.selection.shape[-2:]))
-            raise ActionError(f"the mask has {given} cells, the canvas {height} x {width}")
-        words = pack_mask(self.selection)
-        return to_lanes(words) if self.operation.ndim else words
+        given = self.selection
+        if given.dtype == bool and given.shape[-2:] != (height, width):
+            shape = " x ".join(map(str, given.shape[-2:]))
+            raise ActionError(f"the mask has {shape} cells, the canvas {height} x {width}")
+        if given.dtype != bool and given.shape[-1] != max(height, width):
+            raise ActionError(
+                f"the mask has {given.shape[-1]} words, one a row; a canvas of "
+                f"{height} x {width} has {max(height, width)}"
+            )
+        words = self.packed().selection
+        words = to_lanes(words) if self.operation.ndim else words
+        return words if given.dtype == bool else _on_canvas(words, height, width)
 
     def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, ...]:
         """The selected cells of a canvas of this shape."""

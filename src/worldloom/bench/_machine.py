@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from worldloom.mesh._cores import usable_cores
+
 _PACKAGES = ("worldloom", "jax", "jaxlib", "numpy", "equinox")
 
 
@@ -88,13 +90,6 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:  # run from a source tree
             continue
     return found
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @functools.cache

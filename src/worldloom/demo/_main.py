@@ -15,7 +15,6 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, UInt8
 
 from worldloom import batch, bench, mesh
-from worldloom.bench._machine import usable_cores
 from worldloom.compile import count_compiles
 from worldloom.demo._naive import jit_loop, numpy_loop
 from worldloom.demo._page import Findings, make_page
@@ -165,7 +164,7 @@ def _measure(
 
 def _devices() -> Mesh:
     """One device a core, a power of two of them so that the map divides; or what JAX has."""
-    count = 1 << (usable_cores().bit_length() - 1)
+    count = 1 << (mesh.usable_cores().bit_length() - 1)
     with contextlib.suppress(mesh.StartError):  # JAX is running: its devices are as they are
         mesh.use_cpu_devices(count)
     return mesh.worlds_mesh()

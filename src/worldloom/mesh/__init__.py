@@ -9,6 +9,8 @@ from __future__ import annotations
 from worldloom.mesh._arrays import gather as gather
 from worldloom.mesh._arrays import replicate as replicate
 from worldloom.mesh._arrays import shard as shard
+from worldloom.mesh._cores import usable_cores as usable_cores
+from worldloom.mesh._cores import use_every_core as use_every_core
 from worldloom.mesh._devices import AXIS as AXIS
 from worldloom.mesh._devices import use_cpu_devices as use_cpu_devices
 from worldloom.mesh._devices import worlds_mesh as worlds_mesh
@@ -32,6 +34,8 @@ __all__ = [
     "replicate",
     "shard",
     "start",
+    "usable_cores",
     "use_cpu_devices",
+    "use_every_core",
     "worlds_mesh",
 ]
