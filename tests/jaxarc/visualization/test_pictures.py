@@ -20,7 +20,8 @@ from jaxarc import create_mock_task, data
 from jaxarc.utils import visualization as viz
 
 GRID = np.arange(12).reshape(3, 4) % 10
-grids = hnp.arrays(np.int32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.integers(0, 9))  # fmt: skip
+shapes = hnp.array_shapes(min_dims=2, max_dims=2, max_side=12)
+grids = hnp.arrays(np.int32, shapes, elements=st.integers(0, 9))
 
 BAD = {
     "a colour too high": (np.array([[0, 10]]), "10 in row 0, column 1"),
