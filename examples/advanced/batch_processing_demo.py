@@ -8,11 +8,9 @@ from __future__ import annotations
 import jax
 
 import jaxarc
-from worldloom import mesh
 
 
 def main() -> None:
-    mesh.use_cpu_devices(2)
     config = jaxarc.create_memory_optimized_config(max_episode_steps=50, grid_size=15)
     task = jaxarc.create_mock_task()
 
