@@ -67,9 +67,9 @@
 
   // ---------------------------------------------------------------- grids on canvases
 
-  function fit(canvas, rows, columns, width, height) {
+  function fit(canvas, rows, columns, width, height, most) {
     const ratio = window.devicePixelRatio || 1;
-    const cell = Math.max(2, Math.floor(Math.min(width / columns, height / rows, 44) * ratio));
+    const cell = Math.max(2, Math.floor(Math.min(width / columns, height / rows, most) * ratio));
     canvas.width = cell * columns + 1;
     canvas.height = cell * rows + 1;
     canvas.style.width = `${canvas.width / ratio}px`;
@@ -185,7 +185,7 @@
         if (place) grids.append(make("i", "", "→"));
         if (!grid.rows) { grids.append(make("i", "", "hidden")); continue; }
         const canvas = make("canvas");
-        const cell = fit(canvas, grid.rows, grid.columns, 76, 88);
+        const cell = fit(canvas, grid.rows, grid.columns, 68, 84, 24);
         paint(canvas.getContext("2d"), cell, grid.rows, grid.columns, grid.cells, palette);
         grids.append(canvas);
       }
@@ -313,7 +313,7 @@
     canvas.addEventListener("click", () => player.toggle());
     new ResizeObserver(() => {
       if (!stage.clientWidth) return;
-      cell = fit(canvas, episode.rows, episode.columns, stage.clientWidth, stage.clientHeight);
+      cell = fit(canvas, episode.rows, episode.columns, stage.clientWidth, stage.clientHeight, 76);
       paintBoard();
     }).observe(stage);
     return player;
@@ -329,7 +329,7 @@
     const all = table.task.map((_, i) => i);
     const pick = make("div", "arc-pick arc-card");
     const search = make("input");
-    Object.assign(search, { type: "search", placeholder: "Search for a task or outcome" });
+    Object.assign(search, { type: "search", placeholder: "Search: task, outcome, demo2" });
     search.setAttribute("aria-label", "Search for a task or outcome");
     const chips = make("div", "arc-chips");
     chips.setAttribute("role", "group");
