@@ -126,17 +126,20 @@ def _refuse(rule: str, what: str) -> None:
 
 def _play(env: ManyWorlds, state: Any, actions: list[Any]) -> list[_Played]:
     """Single calls, the first two of which may compile: a state of a reset and one of a step."""
-    played = []
-    for action in actions[:2]:
-        played.append(_Played(state, action, jax.block_until_ready(env.step(state, action))))
-        state = played[-1].result[0]
+    played: list[_Played] = []
+
+    def go_on(some: list[Any]) -> None:
+        for action in some:
+            before = played[-1].result[0] if played else state
+            played.append(_Played(before, action, jax.block_until_ready(env.step(before, action))))
+
+    go_on(actions[:2])
     try:
         with no_compiles():
-            for action in actions[2:]:
-                played.append(_Played(state, action, env.step(state, action)))
-                state = played[-1].result[0]
+            go_on(actions[2:6])
     except RecompileError as error:
         _refuse("compilation", f"a step of other values compiled again; {error}")
+    go_on(actions[6:])
     return played
 
 

@@ -163,15 +163,15 @@ def test_memory_of_a_batch_is_that_of_its_arrays(task):
 
 
 def test_a_leak_is_found_and_none_is_none(task, capsys):
-    clean = jaxarc.detect_memory_leaks(CONFIG, task, num_iterations=60)
+    clean = jaxarc.detect_memory_leaks(CONFIG, task, num_iterations=24)
     assert not clean.leaking
-    assert len(clean) == 60
-    assert clean[-1][0] == 59
+    assert len(clean) == 24
+    assert clean[-1][0] == 23
     assert clean[0][1] > 1
     assert "Verdict: no leak" in capsys.readouterr().out
     kept = []
     leaky = with_reward(Reward(lambda similarity: kept.append(jnp.ones(1000))))
-    found = jaxarc.detect_memory_leaks(leaky, task, num_iterations=20)
+    found = jaxarc.detect_memory_leaks(leaky, task, num_iterations=12)
     assert found.leaking
     assert found.report.slope_bytes_per_iteration >= 4000
     assert "Verdict: leak: arrays of JAX stay alive" in capsys.readouterr().out
