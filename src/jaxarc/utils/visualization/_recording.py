@@ -62,7 +62,7 @@ class Episode:
 class Recording:
     """What a replay needs of every step of some worlds; see `watch_rollout`.
 
-    15 bytes a world and step with points, 17 with boxes. Grids are not in it: the operations
+    17 bytes a world and step with points, 19 with boxes. Grids are not in it: the operations
     are applied again when somebody looks. The tasks that were played are in it, so a recording
     needs nothing else to be replayed.
 

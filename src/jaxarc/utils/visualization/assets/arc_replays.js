@@ -329,7 +329,7 @@
     const all = table.task.map((_, i) => i);
     const pick = make("div", "arc-pick arc-card");
     const search = make("input");
-    Object.assign(search, { type: "search", placeholder: "Search: task, outcome, demo2" });
+    Object.assign(search, { type: "search", placeholder: "Task or outcome" });
     search.setAttribute("aria-label", "Search for a task or outcome");
     const chips = make("div", "arc-chips");
     chips.setAttribute("role", "group");
