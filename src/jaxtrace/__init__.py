@@ -16,3 +16,24 @@ from jaxtrace.seeding import repeated_release as repeated_release
 from jaxtrace.seeding import uniform_grid_seeds as uniform_grid_seeds
 from jaxtrace.tracking import Trajectory as Trajectory
 from jaxtrace.tracking import create_tracker as create_tracker
+from jaxtrace.utils import track_memory as track_memory
+from jaxtrace.utils import track_operation_memory as track_operation_memory
+
+__all__ = [
+    "AnalyticField",
+    "Field",
+    "Status",
+    "StructuredField",
+    "TetField",
+    "TimeSeriesField",
+    "TraceError",
+    "TraceWarning",
+    "Trajectory",
+    "configure",
+    "create_tracker",
+    "random_seeds",
+    "repeated_release",
+    "track_memory",
+    "track_operation_memory",
+    "uniform_grid_seeds",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ _settings = Settings()
 
 def configure(
     *,
-    dtype: Literal["float32", "float64"] | None = None,
+    dtype: str | None = None,
     device: str | None = None,
     memory_limit_gb: float | int | None = None,
 ) -> Settings:

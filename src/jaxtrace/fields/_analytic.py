@@ -16,7 +16,6 @@ from jaxtrace._errors import FieldError
 from jaxtrace.fields._field import (
     Field,
     Hint,
-    Outside,
     Sample,
     Time,
     apply_outside,
@@ -60,7 +59,7 @@ class AnalyticField(Field):
         *,
         dim: int = 3,
         bounds: Any = None,
-        outside: Outside = "status",
+        outside: str = "status",
     ):
         check_outside(outside)
         if dim not in (2, 3):

@@ -87,7 +87,9 @@ def check_axis(nodes: Any, name: str, least: int) -> np.ndarray:
     if nodes.ndim != 1:
         raise FieldError(f"{name} has shape {list(nodes.shape)}; expected one row of coordinates")
     if len(nodes) < least:
-        hint = " Leave this axis out to make a field of fewer dimensions." if len(nodes) == 1 else ""
+        hint = (
+            " Leave this axis out to make a field of fewer dimensions." if len(nodes) == 1 else ""
+        )
         raise FieldError(f"{name} has {len(nodes)} nodes; expected {least} or more.{hint}")
     if not np.isfinite(nodes).all():
         raise FieldError(f"{name}[{int(np.argmin(np.isfinite(nodes)))}] is not finite")

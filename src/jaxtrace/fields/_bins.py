@@ -60,7 +60,7 @@ class Bins(eqx.Module):
         return start, gather(self.starts, flat + 1) - start, centre
 
 
-def bin_shape(low: np.ndarray, high: np.ndarray, count: float) -> tuple[int, ...]:
+def bin_shape(low: np.ndarray, high: np.ndarray, count: float | int) -> tuple[int, ...]:
     """About `count` bins that are as close to cubes as the box allows."""
     extent = np.maximum(high - low, 1e-12 * (high - low).max())
     size = (np.prod(extent) / max(count, 1.0)) ** (1 / len(extent))
@@ -72,7 +72,7 @@ def bin_shape(low: np.ndarray, high: np.ndarray, count: float) -> tuple[int, ...
     return tuple(int(max(1, min(4096, math.ceil(e / size)))) for e in extent)
 
 
-def bins_of_boxes(box_low: np.ndarray, box_high: np.ndarray, count: float) -> Bins:
+def bins_of_boxes(box_low: np.ndarray, box_high: np.ndarray, count: float | int) -> Bins:
     """Bins that list every box (a row of `box_low` and `box_high`) that touches them."""
     low, high = box_low.min(axis=0), box_high.max(axis=0)
     pad = 1e-4 * (high - low).max()

@@ -163,6 +163,10 @@ class MaskedField(Field):
     field: Field
     mask: Callable
 
+    def __init__(self, field: Field, mask: Callable):
+        self.field = field
+        self.mask = mask
+
     @property
     def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """2 or 3."""

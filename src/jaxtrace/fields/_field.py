@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,7 +15,6 @@ from jaxtrace._errors import FieldError
 from jaxtrace._status import Status
 from worldloom import compiled
 
-Outside: TypeAlias = Literal["status", "clamp", "zero", "nan"]
 OUTSIDE = ("status", "clamp", "zero", "nan")
 
 Time: TypeAlias = Float[Array, ""] | Float[Array, " n"]
@@ -161,7 +160,7 @@ def check_outside(outside: str) -> None:
 def apply_outside(
     value: Float[Array, "components n"], inside: Bool[Array, " n"], outside: str
 ) -> tuple[Float[Array, "components n"], Int[Array, " n"]]:
-    """Value and status where some places are outside; `value` is that of the nearest place inside."""
+    """Value and status where some are outside; `value` is that of the nearest place inside."""
     alive = jnp.zeros(inside.shape, jnp.int8)
     if outside == "status":
         return value, jnp.where(inside, alive, jnp.int8(Status.EXITED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,7 +16,6 @@ from jaxtrace.fields._bins import MOST_ENTRIES, Bins, bin_shape
 from jaxtrace.fields._field import (
     Field,
     Hint,
-    Outside,
     Sample,
     Time,
     apply_outside,
@@ -26,7 +25,7 @@ from jaxtrace.fields._field import (
 )
 from jaxtrace.fields._structured import _times
 from jaxtrace.fields._tables import Tables
-from jaxtrace.fields._time import Slices, TimeMethod
+from jaxtrace.fields._time import Slices
 
 _SHOWN = {
     "data": "data",
@@ -88,12 +87,12 @@ class TimeSeriesField(Field):
         positions: Any,
         times: Any = None,
         *,
-        method: Literal["nearest", "idw"] = "nearest",
+        method: str = "nearest",
         neighbours: int = 8,
         power: float | int = 2.0,
         max_distance: float | int | None = None,
-        time_method: TimeMethod = "linear",
-        outside: Outside = "status",
+        time_method: str = "linear",
+        outside: str = "status",
     ):
         check_outside(outside)
         if method not in ("nearest", "idw"):
@@ -143,7 +142,7 @@ class TimeSeriesField(Field):
             return
         if name not in _SHOWN:
             raise AttributeError(
-                f"a field is immutable; only data, positions and times can be assigned, not {name!r}"
+                f"a field is immutable but for data, positions and times; {name!r} is not"
             )
         parts: dict[str, Any] = {
             "data": self.data,
@@ -258,9 +257,7 @@ class TimeSeriesField(Field):
         whole = sum(parts[1:], parts[0])
         return [part / whole for part in parts]
 
-    def _nearest(
-        self, x: Float[Array, "dim n"]
-    ) -> tuple[Int[Array, "k n"], Float[Array, "k n"]]:
+    def _nearest(self, x: Float[Array, "dim n"]) -> tuple[Int[Array, "k n"], Float[Array, "k n"]]:
         """The nearest points, nearest first, and their squared distances.
 
         The list of a bin begins with the points nearest to its centre. Once those are further
@@ -315,8 +312,11 @@ def _nearest_bins(points: np.ndarray, k: int, reach: float | None) -> Bins:
     shape = bin_shape(low, high, len(points))
     size = (high - low) / np.asarray(shape)
     centres = np.stack(
-        np.meshgrid(*[lo + s * (np.arange(n) + 0.5) for lo, s, n in zip(low, size, shape)],
-                    indexing="ij"), axis=-1,
+        np.meshgrid(
+            *[lo + s * (np.arange(n) + 0.5) for lo, s, n in zip(low, size, shape, strict=True)],
+            indexing="ij",
+        ),
+        axis=-1,
     ).reshape(-1, len(shape))
     tree = cKDTree(points)
     radius = float(np.linalg.norm(size)) / 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,6 @@ from jaxtrace.fields._axis import Axis, check_axis
 from jaxtrace.fields._field import (
     Field,
     Hint,
-    Outside,
     Sample,
     Time,
     apply_outside,
@@ -25,7 +24,7 @@ from jaxtrace.fields._field import (
     gather,
 )
 from jaxtrace.fields._tables import Tables
-from jaxtrace.fields._time import Slices, TimeMethod
+from jaxtrace.fields._time import Slices
 
 
 class StructuredField(Field):
@@ -70,9 +69,9 @@ class StructuredField(Field):
         axes: Sequence[Any],
         times: Any = None,
         *,
-        method: Literal["linear", "cubic"] = "linear",
-        time_method: TimeMethod = "linear",
-        outside: Outside = "status",
+        method: str = "linear",
+        time_method: str = "linear",
+        outside: str = "status",
         period: Sequence[float | None] | None = None,
     ):
         check_outside(outside)
@@ -194,7 +193,7 @@ class StructuredField(Field):
         return flat
 
     def _offsets(self, taps: int) -> list[int]:
-        """Distances in the flat table from the first node to each of `taps**dim`, last axis first."""
+        """Distances in the flat table from the first node to each of `taps**dim` nodes."""
         strides = [int(np.prod(self.shape[i + 1 :])) for i in range(self.dim)]
         corners = itertools.product(range(taps), repeat=self.dim)
         return [sum(s * k for s, k in zip(strides, corner, strict=True)) for corner in corners]

@@ -18,7 +18,6 @@ from jaxtrace.fields._bins import bins_of_boxes
 from jaxtrace.fields._field import (
     Field,
     Hint,
-    Outside,
     Sample,
     Time,
     apply_outside,
@@ -27,7 +26,7 @@ from jaxtrace.fields._field import (
 )
 from jaxtrace.fields._structured import _times
 from jaxtrace.fields._tables import Tables
-from jaxtrace.fields._time import Slices, TimeMethod
+from jaxtrace.fields._time import Slices
 from jaxtrace.fields._walk import Mesh, locate, place, search
 from worldloom import compiled
 
@@ -74,8 +73,8 @@ class TetField(Field):
         cells: Any,
         times: Any = None,
         *,
-        time_method: TimeMethod = "linear",
-        outside: Outside = "status",
+        time_method: str = "linear",
+        outside: str = "status",
     ):
         check_outside(outside)
         points, cells = simplices.check_cells(points, cells)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,8 +13,6 @@ from jaxtrace._config import as_float
 from jaxtrace._errors import FieldError
 from jaxtrace.fields._cubic import cubic_table
 from jaxtrace.fields._field import gather
-
-TimeMethod: TypeAlias = Literal["linear", "cubic"]
 
 
 class Slices(eqx.Module):

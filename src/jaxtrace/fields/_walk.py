@@ -37,7 +37,9 @@ class Mesh(eqx.Module):
         rest = []
         for j in range(dim):
             row = [gather(self.geometry, base + (dim * j + i)) for i in range(dim)]
-            rest.append(sum(r * a for r, a in zip(row[1:], away[1:], strict=True)) + row[0] * away[0])
+            rest.append(
+                sum(r * a for r, a in zip(row[1:], away[1:], strict=True)) + row[0] * away[0]
+            )
         return [1.0 - sum(rest[1:], rest[0]), *rest]
 
     def corners(self, cell: Int[Array, " n"]) -> list[Int[Array, " n"]]:
@@ -102,9 +104,7 @@ def _walk(mesh: Mesh, x: Array, cell: Array, walking: Array) -> _Walk:
         # At a power of two (hops & (hops - 1) == 0) the anchor is dropped here.
         drop = (walk.hops & (walk.hops - 1)) == 0
         anchor = jnp.where(drop, walk.cell, walk.anchor)
-        return _Walk(
-            jnp.where(go, beyond, walk.cell), jnp.stack(b), go, anchor, walk.hops + 1
-        )
+        return _Walk(jnp.where(go, beyond, walk.cell), jnp.stack(b), go, anchor, walk.hops + 1)
 
     blank = jnp.zeros((corners, x.shape[1]), x.dtype)
     start = _Walk(cell, blank, walking, jnp.full_like(cell, -1), jnp.int32(1))
@@ -121,12 +121,13 @@ def _search_lost(mesh: Mesh, x: Array, found: Found, lost: Array) -> Found:
         found, lost = loop
         (which,) = jnp.nonzero(lost, size=size, fill_value=n)
         cell, b, inside = search(mesh, x[:, jnp.minimum(which, n - 1)])
-        # Who is nowhere keeps the cell it walked to: the edge of the mesh.
-        which_found = jnp.where(inside, which, n)
+        # Who is nowhere keeps the cell it walked to, the edge of the mesh, unless it did not walk.
+        least = jnp.min(found.barycentric, axis=0)[jnp.minimum(which, n - 1)]
+        which_found = jnp.where(inside | (jnp.min(b, axis=0) > least), which, n)
         after = Found(
             found.cell.at[which_found].set(cell, mode="drop"),
             found.barycentric.at[:, which_found].set(b, mode="drop"),
-            found.inside.at[which_found].set(True, mode="drop"),
+            found.inside.at[which].set(inside, mode="drop"),
         )
         return after, lost.at[which].set(False, mode="drop")
 
@@ -134,21 +135,24 @@ def _search_lost(mesh: Mesh, x: Array, found: Found, lost: Array) -> Found:
 
 
 def search(mesh: Mesh, x: Float[Array, "dim n"]) -> Found:
-    """The cells of places, by trying every cell of their bins. Exact for any mesh."""
+    """The cells of places, by trying every cell of their bins. Exact for any mesh.
+
+    Who is in none gets the cell of its bin that it is least far outside of.
+    """
     start, count, _ = mesh.bins.find(x)
     corners = mesh.dim + 1
 
     def attempt(loop):
-        j, cell, best, inside = loop
-        looking = ~inside & (j < count)
+        j, cell, best, least = loop
         tried = gather(mesh.bins.entries, start + jnp.minimum(j, jnp.maximum(count - 1, 0)))
         b = jnp.stack(mesh.barycentric(x, tried))
-        better = looking & (jnp.min(b, axis=0) >= -TOLERANCE)
+        margin = jnp.min(b, axis=0)
+        better = (j < count) & (least < -TOLERANCE) & (margin > least)
         return (
             j + 1,
             jnp.where(better, tried, cell),
             jnp.where(better[None], b, best),
-            inside | better,
+            jnp.where(better, margin, least),
         )
 
     n = x.shape[1]
@@ -156,11 +160,12 @@ def search(mesh: Mesh, x: Float[Array, "dim n"]) -> Found:
         jnp.int32(0),
         jnp.zeros(n, jnp.int32),
         jnp.zeros((corners, n), x.dtype),
-        jnp.zeros(n, bool),
+        jnp.full(n, -jnp.inf, x.dtype),
     )
-    _, cell, b, inside = lax.while_loop(
-        lambda loop: jnp.any(~loop[3] & (loop[0] < count)), attempt, first
+    _, cell, b, least = lax.while_loop(
+        lambda loop: jnp.any((loop[3] < -TOLERANCE) & (loop[0] < count)), attempt, first
     )
+    inside = least >= -TOLERANCE
     return Found(cell, b, inside)
 
 

@@ -135,6 +135,9 @@ class DormandPrince(Integrator):
 
 
 def _combine(row: tuple[float, ...], ks: list[Array]) -> Array:
-    terms = [np.float32(a) * k if k.dtype == np.float32 else a * k
-             for a, k in zip(row, ks, strict=True) if a]
+    terms = [
+        np.float32(a) * k if k.dtype == np.float32 else a * k
+        for a, k in zip(row, ks, strict=True)
+        if a
+    ]
     return sum(terms[1:], terms[0])

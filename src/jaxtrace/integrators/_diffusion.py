@@ -66,9 +66,7 @@ class Diffusion(eqx.Module):
             along = jnp.zeros_like(x).at[i].set(1.0)
             k, slope = jax.jvp(lambda x, c=c: field.evaluate(x, t).value[c], (x,), (along,))
             k = jnp.maximum(k, 0.0)
-            rows.append(
-                jnp.sqrt(2.0 * k) * wiener[i] + 0.5 * slope * (wiener[i] ** 2 + span)
-            )
+            rows.append(jnp.sqrt(2.0 * k) * wiener[i] + 0.5 * slope * (wiener[i] ** 2 + span))
         return jnp.stack(rows)
 
 

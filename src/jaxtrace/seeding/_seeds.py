@@ -90,9 +90,7 @@ def check_seeds(positions: np.ndarray, dim: int | None) -> None:
     """Refuse seeds that are missing, of another dimension, or not finite."""
     if positions.ndim != 2 or positions.shape[1] not in ((2, 3) if dim is None else (dim,)):
         expected = "[N, 2] or [N, 3]" if dim is None else f"[N, {dim}]"
-        raise SeedError(
-            f"initial_positions has shape {list(positions.shape)}; expected {expected}"
-        )
+        raise SeedError(f"initial_positions has shape {list(positions.shape)}; expected {expected}")
     if len(positions) == 0:
         raise SeedError("initial_positions is empty: there is nothing to track")
     if not np.issubdtype(positions.dtype, np.number):

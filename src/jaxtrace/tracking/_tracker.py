@@ -34,8 +34,8 @@ _NEVER = 2**31 - 1
 
 def create_tracker(
     integrator_name: str | Integrator = "rk4",
-    field: Field | None = None,
-    boundary_condition: Boundary | None = None,
+    field: Any = None,
+    boundary_condition: Any = None,
     batch_size: int | None = None,
     record_velocities: bool = False,
     use_jax_jit: bool = True,
@@ -338,8 +338,10 @@ class Tracker:
         heavy = (self.field, self.boundary, self.integrator, self.diffusion, self.scalars, self.key)
         leaves = jax.tree.leaves(heavy)
         kept = self._placed
-        if kept is None or kept[0] != row or any(
-            a is not b for a, b in zip(kept[1], leaves, strict=True)
+        if (
+            kept is None
+            or kept[0] != row
+            or any(a is not b for a, b in zip(kept[1], leaves, strict=True))
         ):
             kept = self._placed = (row, leaves, meshes.replicate(heavy, row))
         where = lambda s: (s.field, s.boundary, s.integrator, s.diffusion, s.scalars, s.key)  # noqa: E731

@@ -47,9 +47,7 @@ class Boundary(eqx.Module):
         return False
 
     @abc.abstractmethod
-    def apply(
-        self, old: Float[Array, "dim n"], new: Float[Array, "dim n"], draw: Draw
-    ) -> Landing:
+    def apply(self, old: Float[Array, "dim n"], new: Float[Array, "dim n"], draw: Draw) -> Landing:
         """Where a step from `old` to `new` ends."""
 
     def __call__(self, positions: Any) -> Float[Array, "n dim"]:

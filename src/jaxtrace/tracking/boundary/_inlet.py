@@ -12,7 +12,6 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxtrace._config import as_float
 from jaxtrace._errors import BoundaryError
 from jaxtrace._status import Status
 from jaxtrace.fields._analytic import check_bounds

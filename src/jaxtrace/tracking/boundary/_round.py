@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def sphere_boundary(
     centre: Any,
     radius: float | int,
     *,
-    rule: Literal["reflect", "clamp", "absorb", "exit"] = "reflect",
+    rule: str = "reflect",
     inside: bool = True,
 ) -> RoundBoundary:
     """A sphere, or a circle in 2-D: particles stay in it, or out of it (`inside=False`).
@@ -78,8 +78,8 @@ def cylinder_boundary(
     centre: Any,
     radius: float | int,
     *,
-    axis: Literal["x", "y", "z"] = "z",
-    rule: Literal["reflect", "clamp", "absorb", "exit"] = "reflect",
+    axis: str = "z",
+    rule: str = "reflect",
     inside: bool = True,
 ) -> RoundBoundary:
     """An endless cylinder along an axis: particles stay in it, or out of it (`inside=False`).

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import flows
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial import Delaunay
+
+import jaxtrace as jt
+from jaxtrace import Status
+from jaxtrace.fields import FieldError, _walk
+
+
+def linear(p):
+    return np.stack([1 + p[:, 0] - 2 * p[:, 1], p[:, 2], 3 * p[:, 0] - p[:, 2] + 0.5], axis=1)
+
+
+@pytest.fixture(scope="module")
+def conforming():
+    points, cells = flows.tets(9)
+    return points, cells, jt.TetField(linear(points)[None], points, cells)
+
+
+@pytest.fixture(scope="module")
+def hanging():
+    points, cells = flows.nonconforming()
+    return points, cells, jt.TetField(linear(points)[None], points, cells)
+
+
+def vtk_probe(points, cells, values, places):
+    """VTK's own interpolation, and whether it found each place."""
+    vtk = pytest.importorskip("vtk")
+    from vtk.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray, vtk_to_numpy
+
+    mesh = vtk.vtkUnstructuredGrid()
+    mesh_points = vtk.vtkPoints()
+    mesh_points.SetDataTypeToDouble()
+    mesh_points.SetData(numpy_to_vtk(points, deep=True))
+    mesh.SetPoints(mesh_points)
+    array = vtk.vtkCellArray()
+    flat = np.hstack([np.full((len(cells), 1), 4), cells]).astype(np.int64).ravel()
+    array.SetCells(len(cells), numpy_to_vtkIdTypeArray(flat, deep=True))
+    mesh.SetCells(vtk.VTK_TETRA, array)
+    data = numpy_to_vtk(values, deep=True)
+    data.SetName("v")
+    mesh.GetPointData().AddArray(data)
+    cloud, cloud_points = vtk.vtkPolyData(), vtk.vtkPoints()
+    cloud_points.SetDataTypeToDouble()
+    cloud_points.SetData(numpy_to_vtk(places, deep=True))
+    cloud.SetPoints(cloud_points)
+    probe = vtk.vtkProbeFilter()
+    probe.SetInputData(cloud)
+    probe.SetSourceData(mesh)
+    probe.Update()
+    out = probe.GetOutput().GetPointData()
+    valid = vtk_to_numpy(out.GetArray(probe.GetValidPointMaskArrayName())).astype(bool)
+    return vtk_to_numpy(out.GetArray("v")), valid
+
+
+@pytest.mark.parametrize("mesh", ["conforming", "hanging"])
+def test_vtk_agrees_at_every_point(mesh, request):
+    points, cells, _ = request.getfixturevalue(mesh)
+    values = np.random.default_rng(1).random((len(points), 3))
+    if mesh == "hanging":  # two values at a duplicated point would make both of us right
+        values = np.sin(5 * points)
+    field = jt.TetField(values[None], points, cells)
+    places = np.random.default_rng(2).uniform(0.001, 0.999, (20000, 3))
+    wanted, valid = vtk_probe(points, cells, values, places)
+    found = np.asarray(field.sample(places, 0.0))
+    assert valid.all()
+    assert not np.isnan(found).any()
+    near = np.abs(places[:, 0] - 0.5) < 1e-4 if mesh == "hanging" else np.zeros(len(places), bool)
+    assert np.abs(found - wanted)[~near].max() < 1e-5
+
+
+@pytest.mark.parametrize("mesh", ["conforming", "hanging"])
+def test_walking_far_finds_every_point(mesh, request):
+    """From one corner to anywhere in one step: no cap on cells crossed."""
+    _, _, field = request.getfixturevalue(mesh)
+    places = np.random.default_rng(3).uniform(0.001, 0.999, (3000, 3))
+    x = jnp.asarray(places.T, jnp.float32)
+    hint = jnp.zeros(3000, jnp.int32)
+    value, status, cell = jax.jit(lambda f, *a: f.evaluate(*a))(field, x, jnp.float32(0), hint)
+    assert (status == 0).all()
+    assert np.abs(np.asarray(value).T - linear(places)).max() < 1e-5
+    again = field.evaluate(x, jnp.float32(0), cell)
+    assert (again.hint == cell).all()
+
+
+def test_soft_neighbours_let_a_walk_cross_an_interface(hanging):
+    """With them nobody needs the hash; without them whoever must cross does."""
+    _, _, field = hanging
+    places = np.random.default_rng(4).uniform(0.01, 0.99, (500, 3))
+    x = jnp.asarray(places.T, jnp.float32)
+    start = _walk.search(field.mesh, x[::-1])  # places across the diagonal
+    walked = _walk._walk(field.mesh, x, start.cell, jnp.ones(500, bool))
+    arrived = np.asarray(jnp.min(walked.barycentric, axis=0) >= -_walk.TOLERANCE)
+    assert arrived.mean() > 0.97
+    crossing = (np.asarray(x[0]) < 0.5) != (np.asarray(x[2]) < 0.5)
+    assert crossing.sum() > 100
+    assert arrived[crossing].mean() > 0.95
+
+
+def test_a_walk_around_a_hole_arrives():
+    angle = np.linspace(0, 2 * np.pi, 33)[:-1]
+    ring = lambda r: np.stack([r * np.cos(angle), r * np.sin(angle)], 1)  # noqa: E731
+    points = np.concatenate([ring(1.0), ring(2.0)])
+    i = np.arange(32)
+    j = (i + 1) % 32
+    cells = np.concatenate([np.stack([i, j, i + 32], 1), np.stack([j, j + 32, i + 32], 1)])
+    field = jt.TetField(points[None], points, cells)
+    x = jnp.array([[-1.5], [0.0]], jnp.float32)
+    start = _walk.search(field.mesh, -x).cell
+    value, status, _ = field.evaluate(x, jnp.float32(0), start)
+    assert status.tolist() == [0]
+    assert np.allclose(value, x, atol=1e-5)
+    assert field.evaluate(0 * x, jnp.float32(0), start).status.tolist() == [Status.EXITED]
+
+
+@hypothesis.settings(max_examples=20)
+@hypothesis.given(seed=st.integers(0, 2**31))
+def test_triangles_agree_with_scipy(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.random((60, 2))
+    mesh = Delaunay(points)
+    field = jt.TetField(points[None], points, mesh.simplices)
+    places = rng.random((64, 2))
+    found = np.asarray(field.sample(places, 0.0))
+    inside = mesh.find_simplex(places, tol=-1e-6) >= 0
+    outside = mesh.find_simplex(places, tol=1e-4) < 0
+    assert np.abs(found - places)[inside].max(initial=0) < 1e-5
+    assert np.isnan(found[outside]).all()
+
+
+def test_a_walk_in_a_circle_ends():
+    """Neighbours that lie: 0 -> 1 -> 0. The hash finds the place all the same."""
+    points, cells = flows.cube_tets([0, 0, 0], [1, 1, 1], 2)
+    field = jt.TetField(linear(points)[None], points, cells)
+    import equinox as eqx
+
+    lying = jnp.zeros_like(field.mesh.neighbour).at[:4].set(1)
+    field = eqx.tree_at(lambda f: f.mesh.neighbour, field, lying)
+    places = np.random.default_rng(0).random((100, 3))
+    x = jnp.asarray(places.T, jnp.float32)
+    value, status, _ = field.evaluate(x, jnp.float32(0), jnp.zeros(100, jnp.int32))
+    assert (status == 0).all()
+    assert np.abs(np.asarray(value).T - linear(places)).max() < 1e-5
+
+
+def test_derivatives_are_those_of_the_linear_pieces(conforming):
+    _, _, field = conforming
+    x = jnp.full((3, 1), 0.41, jnp.float32)
+    for j, wanted in enumerate(np.array([[1, 0, 3], [-2, 0, 0], [0, 1, -1]])):
+        along = jnp.zeros((3, 1), jnp.float32).at[j].set(1.0)
+        _, slope = jax.jvp(lambda x: field.evaluate(x, jnp.float32(0)).value, (x,), (along,))
+        assert np.allclose(slope[:, 0], wanted, atol=1e-4)
+    reverse = jax.grad(lambda x: field.evaluate(x, jnp.float32(0)).value[0, 0])(x)
+    assert np.allclose(reverse[:, 0], [1, -2, 0], atol=1e-4)
+
+
+def test_inverted_cells_are_as_good_and_flat_ones_are_left_out():
+    points, cells = flows.cube_tets([0, 0, 0], [1, 1, 1], 2)
+    flipped = cells[:, [1, 0, 2, 3]]
+    place = np.random.default_rng(0).random((50, 3))
+    field = jt.TetField(linear(points)[None], points, flipped)
+    assert np.abs(field.sample(place, 0.0) - linear(place)).max() < 1e-5
+    flat = np.concatenate([cells[:3], [[0, 1, 2, 2]], cells[3:]])
+    with pytest.warns(jt.TraceWarning, match="1 of 49 cells have no volume.* cell 3"):
+        field = jt.TetField(linear(points)[None], points, flat)
+    assert np.abs(field.sample(place, 0.0) - linear(place)).max() < 1e-5
+
+
+@pytest.mark.parametrize(("outside", "wanted"), [("clamp", 1.0), ("zero", 0.0), ("nan", np.nan)])
+def test_outside_follows_the_rule(outside, wanted):
+    points, cells = flows.cube_tets([0, 0, 0], [1, 1, 1], 2)
+    field = jt.TetField(points[None, :, :1], points, cells, outside=outside)
+    value = field.sample([[1.2, 0.5, 0.5]], 0.0)
+    assert np.allclose(value, wanted, equal_nan=True, atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cells": np.array([[0, 1, 2, 99]])}, r"cells\[0, 3\] = 99"),
+        ({"cells": np.zeros((0, 4), int)}, "cells is empty"),
+        ({"cells": np.array([[0, 1, 2]])}, "need tetrahedra"),
+        ({"points": np.full((27, 3), np.nan)}, r"points has 81 values .* first at \[0, 0\]"),
+        ({"data": np.zeros((1, 5, 3))}, "with 27 points"),
+        ({"data": np.full((1, 27, 3), np.inf)}, "data has 81 values"),
+        ({"cells": np.array([[0, 0, 0, 0]])}, "no cell of the mesh has a volume"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    points, cells = flows.cube_tets([0, 0, 0], [1, 1, 1], 2)
+    good = {"data": points[None], "points": points, "cells": cells}
+    with pytest.raises(FieldError, match=message):
+        jt.TetField(**(good | change))
