@@ -246,3 +246,45 @@ def test_an_episode_as_a_strip_and_as_a_film(recording, tmp_path: Path):
     assert "start" in words
     assert f"{episode.length}: submit" in words
     viz.animate_episode(frames).save(tmp_path / "episode.gif")
+
+
+def test_a_replayer_keeps_what_it_has_room_for(recording):
+    room = viz.MemorySettings(max_cache_mb=0.02, max_total_mb=0.02)
+    player = viz.Replayer(recording, room)
+    assert len(player) == len(recording.episodes)
+    first = player[0]
+    assert player[0] is first
+    for number in range(1, 8):
+        assert player[number].episode == recording.episodes[number]
+    assert player.manager.cache.bytes <= 20_000
+    assert player[0] is not first  # it had to go
+    assert np.array_equal(player[0].grids, first.grids)
+    with pytest.raises(IndexError, match="no episode 9999"):
+        player[9999]
+
+
+def test_a_replayer_may_load_at_once(recording):
+    at_once = viz.Replayer(recording, viz.MemorySettings(lazy_loading=False))
+    assert len(at_once.manager.cache) == len(recording.episodes)
+    assert len(viz.Replayer(recording).manager.cache) == 0
+
+
+def test_a_rollout_saves_its_recording(env, policy, recording, tmp_path: Path):
+    sizes = []
+    for compression in (True, False):
+        memory = viz.MemorySettings(compression=compression)
+        path = tmp_path / f"{compression}.loom"
+        viz.watch_rollout(
+            env,
+            policy,
+            None,
+            jax.random.key(KEY),
+            LENGTH,
+            worlds=WORLDS,
+            observations=True,
+            settings=viz.WatchSettings(viz.DebugSettings(memory_management=memory)),
+            save_to=path,
+        )
+        assert viz.Recording.load(path).episodes == recording.episodes
+        sizes.append(path.stat().st_size)
+    assert sizes[0] < sizes[1]

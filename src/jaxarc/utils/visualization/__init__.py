@@ -27,6 +27,7 @@ from jaxarc.utils.visualization._palette import COLOUR_BLIND as COLOUR_BLIND
 from jaxarc.utils.visualization._palette import Palette as Palette
 from jaxarc.utils.visualization._palette import PaletteError as PaletteError
 from jaxarc.utils.visualization._rebuild import Frames as Frames
+from jaxarc.utils.visualization._rebuild import Replayer as Replayer
 from jaxarc.utils.visualization._rebuild import rebuild as rebuild
 from jaxarc.utils.visualization._recording import Episode as Episode
 from jaxarc.utils.visualization._recording import Recording as Recording
@@ -72,6 +73,7 @@ __all__ = [
     "PaletteError",
     "Recording",
     "RecordingError",
+    "Replayer",
     "Replays",
     "SettingsError",
     "WatchSettings",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaxarc.utils.visualization._settings import MemorySettings
 from worldloom import store, watch
 from worldloom._errors import WorldloomError
 
@@ -93,6 +94,11 @@ class MemoryManager:
         self._lock = threading.RLock()
         self._peak = 0
         self._thresholds: tuple[int, int, int] | None = None
+
+    @classmethod
+    def of(cls, settings: MemorySettings) -> MemoryManager:
+        """A manager with the limits that settings ask for."""
+        return cls(settings.max_total_mb, settings.max_cache_mb)
 
     def __enter__(self) -> MemoryManager:
         self._thresholds = gc.get_threshold()

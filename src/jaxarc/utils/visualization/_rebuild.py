@@ -13,7 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int8, Int16, UInt8
 
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, arc_reset, batch_step
+from jaxarc.utils.visualization._memory import MemoryManager
 from jaxarc.utils.visualization._recording import Episode, Recording, RecordingError
+from jaxarc.utils.visualization._settings import MemorySettings
 
 BLOCK = 128  # episodes at a time
 
@@ -61,6 +63,61 @@ def rebuild(recording: Recording, episodes: Sequence[Episode] | None = None) -> 
     wanted = list(recording.episodes if episodes is None else episodes)
     for k in range(0, len(wanted), BLOCK):
         yield from _rebuild_block(recording, wanted[k : k + BLOCK])
+
+
+class Replayer:
+    """Frames of episodes by number: rebuilt when first asked for, kept while there is room.
+
+    **Arguments:**
+
+    - `settings`: the room, and whether to rebuild lazily or everything that fits at once.
+
+    ```python
+    import jax
+    import jaxarc
+    from jaxarc.utils.visualization import Replayer, watch_rollout
+
+    env = jaxarc.make("AGI1-train", ids=["007bbfb7"])
+
+    def policy(params, observation, key):
+        return env.random_action(key, worlds=2)
+
+    _, _, recording = watch_rollout(env, policy, None, jax.random.key(0), 10, worlds=2)
+    player = Replayer(recording)
+    assert player[0] is player[0]
+    ```
+    """
+
+    def __init__(self, recording: Recording, settings: MemorySettings | None = None):
+        settings = MemorySettings() if settings is None else settings
+        self.recording = recording
+        self.manager = MemoryManager.of(settings)
+        if not settings.lazy_loading:
+            self._fill()
+
+    def __len__(self) -> int:
+        return len(self.recording.episodes)
+
+    def __getitem__(self, number: int) -> Frames:
+        if not 0 <= number < len(self):
+            raise IndexError(f"there are episodes 0 to {len(self) - 1}, no episode {number}")
+        found = self.manager.cache.get(number)
+        if found is not None:
+            return found
+        (frames,) = rebuild(self.recording, [self.recording.episodes[number]])
+        self._keep(frames)
+        return frames
+
+    def _fill(self) -> None:
+        for frames in rebuild(self.recording):
+            self._keep(frames)
+            if self.manager.cache.stats().evictions:  # it is full
+                return
+
+    def _keep(self, frames: Frames) -> None:
+        arrays = (getattr(frames, field.name) for field in dataclasses.fields(frames)[1:])
+        size = sum(array.nbytes for array in arrays)
+        self.manager.cache.put(frames.episode.number, frames, nbytes=size)
 
 
 def _rebuild_block(recording: Recording, episodes: list[Episode]) -> Iterator[Frames]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -45,6 +46,7 @@ def watch_rollout(
     worlds: int = 1024,
     settings: WatchSettings | str = WatchSettings(),  # noqa: B008 (frozen)
     recorded: int | None = None,
+    save_to: str | os.PathLike[str] | None = None,
     observations: bool = False,
     **options: Any,
 ) -> tuple[ArcState, Rollout, Recording | None]:
@@ -57,6 +59,7 @@ def watch_rollout(
     - `settings`: how much is watched: `"off"`, `"minimal"`, `"debug_standard"`, `"debug_full"`
       (these need the extra `hydra`), or settings of your own; `minimal` by default.
     - `recorded`: record the first so many worlds; all by default.
+    - `save_to`: a file for the recording, small or written fast, as `compression` says.
 
     **Returns:** the last states, the rollout, and the recording, which is `None` with `"off"`.
     """
@@ -96,6 +99,8 @@ def watch_rollout(
         if debug.performance_monitoring:
             watch.print_statistics()
     recording = make_recording(env, rollout, trace, recorded)
+    if save_to is not None:
+        recording.save(save_to, level=9 if debug.memory_management.compression else 1)
     state = _end_rollout(result.state[0], worlds=worlds, devices=devices)
     return state, rollout, recording
 
