@@ -216,7 +216,15 @@ def test_the_best_batch_size_is_the_one_with_the_most_steps(task, capsys):
         jaxarc.find_optimal_batch_size(CONFIG, task, 4, 1e-9)
 
 
-def test_workers_play_the_episodes_that_a_plain_loop_plays(task):
+def test_workers_play_the_episodes_that_a_plain_loop_plays():
+    # Three of the cells that the work paints are to be painted, so that each step tells.
+    start = np.ones((8, 8), np.uint8)
+    demos = []
+    for rows in ([5], [6, 7]):
+        target = start.copy()
+        target[rows, 5] = 0
+        demos.append(data.Pair(start, target))
+    task = data.pad_task(data.RawTask("own", tuple(demos), (demos[0],)), height=30, width=30)
     found = jaxarc.hierarchical_batch_processing(2, 3, 2, CONFIG, task, steps=7)
     assert len(found) == 4
     keys = jax.random.split(jax.random.key(42), 6)
@@ -229,6 +237,7 @@ def test_workers_play_the_episodes_that_a_plain_loop_plays(task):
             states, _, reward, *_ = batch_step(states, guide_action(CONFIG, step, (6,)), CONFIG)
             total += np.asarray(reward)
         expected.append(total.reshape(2, 3))
+    assert len(np.unique(np.stack(expected))) > 1
     by_worker = [expected[episode][worker] for worker in range(2) for episode in range(2)]
     np.testing.assert_allclose(np.stack(found), np.stack(by_worker), rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match="needs a config and a task"):
@@ -275,11 +284,17 @@ def test_the_monitor_keeps_compilation_apart_and_names_a_recompilation(task, cap
     assert "RECOMPILED 1 times" in shown
 
 
+class Unfinished:
+    """A result that is still being computed when the call returns."""
+
+    def block_until_ready(self):
+        time.sleep(0.05)
+        return self
+
+
 def test_the_monitor_waits_for_the_work_and_counts_worlds(task):
     monitor = jaxarc.PerformanceMonitor()
-    pause = jax.jit(lambda x: jax.pure_callback(lambda v: (time.sleep(0.05), v)[1], x, x))
-    pause(jnp.float32(0)).block_until_ready()
-    _, elapsed = monitor.time_function(pause, jnp.float32(1))
+    _, elapsed = monitor.time_function(Unfinished)
     assert elapsed >= 0.05
     states, _ = batch_reset(jax.random.split(jax.random.key(0), 8), CONFIG, task)
     actions = guide_action(CONFIG, 0, (8,))
