@@ -92,7 +92,7 @@ class SumField(Field):
         value, status = samples[0].value, samples[0].status
         for other in samples[1:]:
             value = value + other.value
-            status = jnp.where(status == Status.ALIVE, other.status, status)
+            status = jnp.where(status == int(Status.ALIVE), other.status, status)
         return Sample(value, status, tuple(sample.hint for sample in samples))
 
 
@@ -211,6 +211,6 @@ class MaskedField(Field):
         value, status, hint = self.field.evaluate(x, t, hint, active)
         axis = None if t.ndim == 0 else 0
         water = jax.vmap(self.mask, in_axes=(1, axis))(x, t + self.origin)
-        ashore = ~water & (status == Status.ALIVE)
+        ashore = ~water & (status == int(Status.ALIVE))
         value = jnp.where(water[None], value, 0.0)
         return Sample(value, jnp.where(ashore, jnp.int8(Status.BEACHED), status), hint)

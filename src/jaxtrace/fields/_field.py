@@ -148,7 +148,7 @@ class Field(eqx.Module):
 @compiled
 def _sample(field: Field, x: Array, t: Array) -> Array:
     value, status, _ = field.evaluate(x, t, field.first_hint(x.shape[1]))
-    return jnp.where((status == Status.EXITED)[None], jnp.nan, value)
+    return jnp.where((status == int(Status.EXITED))[None], jnp.nan, value)
 
 
 def check_outside(outside: str) -> None:

@@ -227,7 +227,7 @@ class StructuredField(Field):
         if self._land is None:
             return status
         nearest = self._flat([i + (s > 0.5).astype(jnp.int32) for i, s in pairs])
-        ashore = (gather(self._land, nearest) > 0) & (status == Status.ALIVE)
+        ashore = (gather(self._land, nearest) > 0) & (status == int(Status.ALIVE))
         return jnp.where(ashore, jnp.int8(Status.BEACHED), status)
 
 

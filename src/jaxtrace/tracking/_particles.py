@@ -50,7 +50,7 @@ class Particles(eqx.Module):
     @property
     def alive(self) -> Array:
         """Which particles move."""
-        return self.status == Status.ALIVE
+        return self.status == int(Status.ALIVE)
 
 
 class Step(eqx.Module):
@@ -91,9 +91,9 @@ class Step(eqx.Module):
     def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
         """Step number `n`: from the time after `n` steps to the next."""
         t, x = self.time(n), particles.x
-        due = (particles.status == Status.WAITING) & (particles.release <= n)
+        due = (particles.status == int(Status.WAITING)) & (particles.release <= n)
         before = jnp.where(due, jnp.int8(Status.ALIVE), particles.status)
-        alive = before == Status.ALIVE
+        alive = before == int(Status.ALIVE)
         move = self.integrator.advance(
             self.field, x, particles.v, t, self.dt, particles.hint, alive, particles.step_size
         )
@@ -110,7 +110,7 @@ class Step(eqx.Module):
         hint = move.hint
         if self.boundary.reseeds:
             hint = jax.tree.map(lambda h: jnp.where(reseed, -1, h), hint)
-        waiting = before == Status.WAITING
+        waiting = before == int(Status.WAITING)
         staying = (moved & (landed.status == 0)) | waiting
         sample = self.field.evaluate(new, self.time(n + 1), hint, staying)
         status = _first(

@@ -43,7 +43,9 @@ def test_gradient_with_respect_to_the_start():
     slope = jax.grad(end)(jnp.asarray(SEED, jnp.float32))
     for j in range(2):
         move = jnp.zeros((1, 2), jnp.float32).at[0, j].set(1.0)
-        by_hand = central(lambda s: end(jnp.asarray(SEED, jnp.float32) + s * move), 0.0, 5e-3)
+        by_hand = central(
+            lambda s, move=move: end(jnp.asarray(SEED, jnp.float32) + s * move), 0.0, 5e-3
+        )
         assert abs(by_hand - float(slope[0, j])) < 5e-3
 
 

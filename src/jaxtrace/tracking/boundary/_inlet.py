@@ -66,7 +66,7 @@ class InletBoundary(Boundary):
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
         x, status, _ = self.walls.apply(old, new, draw)
-        gone = status == Status.EXITED
+        gone = status == int(Status.EXITED)
 
         def enter():
             return jnp.where(gone[None], self._entrances(x, draw), x)
