@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Float32, Int32, UInt8
+from jaxtyping import Array, Float32, Int32
 
 from jaxarc.data import TaskBuffer
 from jaxarc.envs import ArcState, Environment, JaxArcConfig, MaskAction, PointAction, Rollout
@@ -108,8 +108,8 @@ def watch_rollout(
 class Trace(eqx.Module):
     """What a recording needs of a step beside the rollout; of the recorded worlds."""
 
-    task: Int32[Array, "*steps worlds"]
-    pair: UInt8[Array, "*steps worlds"]
+    played: Int32[Array, "*steps worlds"]
+    """The task, and in the lowest eight bits the pair, as in a recording."""
     similarity: Float32[Array, "*steps worlds"]
 
 
@@ -155,20 +155,19 @@ class _WatchedStep(eqx.Module):
             info.success,
             seen if self.observations else None,
         )
-        task, pair = self._played(lanes, reward.shape[0])
-        some = slice(self.recorded)
-        trace = Trace(task[some], pair[some], info.similarity[some])
+        played = self._played(lanes, reward.shape[0])
+        trace = Trace(played[: self.recorded], info.similarity[: self.recorded])
         if tally is not None:
             tally = self._show(tally, t, shown.grid[0], reward[0], info)
         return (after, shown, tally), (kept, trace)
 
-    def _played(self, lanes: ArcState, worlds: int) -> tuple[Array, Array]:
+    def _played(self, lanes: ArcState, worlds: int) -> Int32[Array, " worlds"]:
         """Task and pair of every world; lanes to spare are dropped."""
         here = worlds // self.devices.size
 
         def look(task, pair, on_test):
-            bit = jnp.where(on_test, jnp.uint8(TEST), jnp.uint8(0))
-            return task[:here], (pair.astype(jnp.uint8) | bit)[:here]
+            pair = pair | jnp.where(on_test, TEST, 0)
+            return ((task << 8) | pair)[:here]
 
         spread = mesh.each_device(look, self.devices, in_axes=0, out_axes=0)
         return spread(lanes.task_index, lanes.pair_index, lanes.on_test_pair)
@@ -266,8 +265,11 @@ _RATES = {100: watch.Rate(fraction=0.05), 1: watch.Rate(fraction=0.25)}
 
 def make_recording(env: Environment, rollout: Rollout, trace: Trace, recorded: int) -> Recording:
     """Put the records of a run together, as small as they go."""
-    task = np.asarray(trace.task)
-    played, index = np.unique(task, return_inverse=True)
+    both = np.asarray(trace.played)
+    task = both >> 8
+    played = np.flatnonzero(np.bincount(task.ravel(), minlength=len(env.tasks)))
+    place = np.zeros(len(env.tasks), np.int32)
+    place[played] = np.arange(len(played))
     some = (slice(None), slice(recorded))
     ends = sum(
         np.asarray(flag[some]).astype(np.uint8) * np.uint8(bit)
@@ -281,8 +283,8 @@ def make_recording(env: Environment, rollout: Rollout, trace: Trace, recorded: i
     known = (operation >= 0) & (operation < NO_OPERATION)
     chosen = {"tasks": tuple(env.tasks.tasks[number] for number in played)}
     return Recording(
-        task=index.reshape(task.shape).astype(np.int32),
-        pair=np.asarray(trace.pair),
+        task=place[task],
+        pair=both.astype(np.uint8),
         operation=np.where(known, operation, NO_OPERATION).astype(np.uint8),
         selection=_selection(rollout.action, some),
         reward=np.asarray(rollout.reward[some]),
