@@ -88,7 +88,7 @@ def settings() -> Settings:
 
 def float_dtype() -> np.dtype:
     """The type of positions and velocities."""
-    if _settings.dtype == "float64" and not jax.config.jax_enable_x64:
+    if _settings.dtype == "float64" and jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
         raise TraceError(
             "dtype is 'float64', but JAX was switched back to 32 bits since: call "
             "jaxtrace.configure(dtype='float64') again, or dtype='float32'"
@@ -109,7 +109,7 @@ def start_devices() -> None:
 
     XLA runs gathers on one core a device: two devices on two cores are about twice as fast.
     """
-    if jax.config.jax_num_cpu_devices > 0:
+    if getattr(jax.config, "jax_num_cpu_devices") > 0:  # noqa: B009 (unknown to type checkers)
         return
     if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -56,8 +57,6 @@ def flow_map(
 
 def with_field(tracker: Tracker, field: Field) -> Tracker:
     """The same tracker in another field, which may be traced."""
-    import dataclasses
-
     return dataclasses.replace(tracker, field=field, _placed=None)
 
 
@@ -151,9 +150,9 @@ def _jacobian(step: Step, first: Particles, length: int) -> tuple[Array, Array, 
         last, _ = wl.unroll(step, particles, length=length, remat=False)
         return last.x, last.status
 
-    columns = []
+    found = []
     for j in range(first.x.shape[0]):
         along = jnp.zeros_like(first.x).at[j].set(1.0)
-        x, column, status = jax.jvp(end, (first.x,), (along,), has_aux=True)
-        columns.append(column)
-    return x, status, columns
+        found.append(jax.jvp(end, (first.x,), (along,), has_aux=True))
+    x, _, status = found[0]
+    return x, status, [column for _, column, _ in found]

@@ -304,7 +304,7 @@ def _nearest_bins(points: np.ndarray, k: int, reach: float | None) -> Bins:
     Let the k-th point be `d` from the centre of a bin, and `r` the radius of the bin. Any place in
     the bin has `k` points within `d + r`, and all of those are within `d + 2 r` of the centre.
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     low, high = points.min(axis=0), points.max(axis=0)
     pad = 1e-6 * max((high - low).max(), 1e-30)
@@ -318,9 +318,9 @@ def _nearest_bins(points: np.ndarray, k: int, reach: float | None) -> Bins:
         ),
         axis=-1,
     ).reshape(-1, len(shape))
-    tree = cKDTree(points)
+    tree = KDTree(points)
     radius = float(np.linalg.norm(size)) / 2
-    distance = tree.query(centres, k=[k])[0][:, 0]
+    distance = np.reshape(tree.query(centres, k=k)[0], (len(centres), k))[:, -1]
     limit = (distance + 2 * radius) * (1 + 1e-5) + 1e-12
     if reach is not None:
         # Further points count as outside, whichever is found.

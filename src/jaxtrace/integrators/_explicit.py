@@ -30,7 +30,7 @@ class Integrator(eqx.Module):
     - `order`: the power of the step with which the error of a smooth track falls.
     """
 
-    order: eqx.AbstractClassVar[int]
+    order: ClassVar[int]
 
     @abc.abstractmethod
     def advance(

@@ -37,7 +37,8 @@ class Schedule:
         wrong = (np.abs(exact - steps) > 1e-4) | (steps < 0) | (steps > self.steps)
         if wrong.any():
             i = int(np.argmax(wrong))
-            below, above = self.times(np.clip(np.floor(exact[i]) + [0, 1], 0, self.steps))
+            around = np.floor(exact[i]) + np.arange(2)
+            below, above = self.times(np.clip(around, 0, self.steps))
             raise TrackError(
                 f"{name}[{i}] = {times[i]:g} is not the time of a step. The nearest are "
                 f"{below:g} and {above:g}; the run goes from {self.start:g} to {self.end:g} in "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
@@ -235,7 +236,11 @@ class Tracker:
             particles, step_or_spread = self._place(step, seeds[part], release[part], at, batch)
             if at == 0 or not parts:
                 self._warn_outside(particles)
-            with _maybe_eager(self.compile):
+            if not self.compile:
+                step_or_spread = jax.tree.map(
+                    lambda x: jnp.asarray(x) if isinstance(x, float) else x, step_or_spread
+                )
+            with contextlib.nullcontext() if self.compile else jax.disable_jit():
                 result = wl.run(
                     step_or_spread,
                     particles,
@@ -407,12 +412,6 @@ def _rebased(diffusivity: Any, field: Field) -> Diffusion:
 
 def _bytes(tree: Any) -> int:
     return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
-
-
-def _maybe_eager(compile: bool) -> Any:
-    import contextlib
-
-    return contextlib.nullcontext() if compile else jax.disable_jit()
 
 
 class _Callback:
