@@ -80,10 +80,10 @@ class Setup:
         worlds = _worlds(checks, flags)
         shardings = fault_sharding = None
         if mesh is not None:
-            compiled_outline = outline.lower(*asked).compile()
-            shardings, flag_shardings = compiled_outline.output_shardings
-            shardings = [jtu.tree_leaves(s) for s in shardings]
-            fault_sharding = flag_shardings[0] if flag_shardings else self.replicated
+            split = _split_sizes(arrays)
+            place = lambda leaf: _like_the_state(leaf.shape, split, mesh)  # noqa: E731
+            shardings = [[place(leaf) for leaf in jtu.tree_leaves(tree)] for tree in shapes]
+            fault_sharding = place(flags[0]) if flags else self.replicated
         self.records = plan_records(saves, names, tree, shapes, shardings, length)
         self._capacity = self._row_capacity()
         self._buffer_shardings = shardings and [
@@ -195,6 +195,29 @@ def _mesh_of(arrays: list[Any]) -> Mesh | None:
                 "worldloom.mesh.shard or a jax.sharding.NamedSharding"
             )
     return None
+
+
+def _split_sizes(arrays: list[Array]) -> dict[int, Any]:
+    """The sizes along which the state is split, and the axes of the mesh that split them."""
+    split = {}
+    for array in arrays:
+        if isinstance(array.sharding, NamedSharding):
+            for size, axes in zip(array.shape, array.sharding.spec, strict=False):
+                if axes is not None:
+                    split[size] = axes
+    return split
+
+
+def _like_the_state(shape: tuple[int, ...], split: dict[int, Any], mesh: Mesh) -> NamedSharding:
+    """Where a record lives: split along the first axis as long as one that the state is split by.
+
+    Any place is right, and this one is near: nothing moves to get there. XLA would know for sure,
+    but only after compiling the step once for the question alone.
+    """
+    for axis, size in enumerate(shape):
+        if size in split:
+            return NamedSharding(mesh, PartitionSpec(*[None] * axis, split[size]))
+    return NamedSharding(mesh, PartitionSpec())
 
 
 def _worlds(checks: Mapping[str, Callable], flags: list[Any]) -> tuple[int, ...]:

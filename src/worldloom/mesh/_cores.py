@@ -26,7 +26,7 @@ def use_every_core() -> None:
     from worldloom.mesh._devices import use_cpu_devices
     from worldloom.mesh._errors import StartError
 
-    told = jax.config.jax_num_cpu_devices != -1
+    told = jax.config.jax_num_cpu_devices != -1  # pyright: ignore[reportAttributeAccessIssue]
     if told or "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
         return
     with contextlib.suppress(StartError):  # JAX is running: its devices are as they are
