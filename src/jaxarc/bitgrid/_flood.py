@@ -41,23 +41,26 @@ def flood(
     ```
     """
 
-    last = open_cells.shape[0] - 1
+    rows = open_cells.shape[0]
 
-    def sweep(reached, *, upwards):
-        def visit(step, carry):
-            reached, before = carry
-            row = last - step if upwards else step
-            open_row = jax.lax.dynamic_index_in_dim(open_cells, row, 0, keepdims=False)
-            old = jax.lax.dynamic_index_in_dim(reached, row, 0, keepdims=False)
-            filled = fill_runs((old | before) & open_row, open_row)
-            return jax.lax.dynamic_update_index_in_dim(reached, filled, row, 0), filled
-
-        return jax.lax.fori_loop(0, last + 1, visit, (reached, jnp.zeros_like(reached[0])))[0]
+    def visit(step, carry):
+        reached, before = carry
+        row = jnp.minimum(step, 2 * rows - 1 - step)  # down, then up
+        open_row = _row(open_cells, row)
+        filled = fill_runs((_row(reached, row) | before) & open_row, open_row)
+        return jax.lax.dynamic_update_index_in_dim(reached, filled, row, 0), filled
 
     def sweeps(carry):
         reached, _ = carry
-        after = sweep(sweep(reached, upwards=False), upwards=True)
+        after, _ = jax.lax.fori_loop(0, 2 * rows, visit, (reached, jnp.zeros_like(reached[0])))
         return after, jnp.any(after != reached)
 
     seed = seed & open_cells
     return jax.lax.while_loop(lambda carry: carry[1], sweeps, (seed, jnp.any(seed != 0)))[0]
+
+
+def _row(mask, row):
+    """One row; `row` is never negative, which need not be checked."""
+    start = (row, *[0] * (mask.ndim - 1))
+    sizes = (1, *mask.shape[1:])
+    return jax.lax.dynamic_slice(mask, start, sizes, allow_negative_indices=False)[0]
