@@ -271,25 +271,24 @@ def make_recording(env: Environment, rollout: Rollout, trace: Trace, recorded: i
     place = np.zeros(len(env.tasks), np.int32)
     place[played] = np.arange(len(played))
     some = (slice(None), slice(recorded))
-    ends = sum(
-        np.asarray(flag[some]).astype(np.uint8) * np.uint8(bit)
-        for flag, bit in (
-            (rollout.terminated, TERMINATED),
-            (rollout.truncated, TRUNCATED),
-            (rollout.success, SUCCESS),
-        )
-    )
+    flags = (rollout.terminated, rollout.truncated, rollout.success)
+    terminated, truncated, success = (np.asarray(flag[some]).view(np.uint8) for flag in flags)
+    ends = terminated * np.uint8(TERMINATED)
+    ends |= truncated * np.uint8(TRUNCATED)
+    ends |= success * np.uint8(SUCCESS)
     operation = np.asarray(rollout.action.operation[some])
-    known = (operation >= 0) & (operation < NO_OPERATION)
+    if operation.min() < 0 or operation.max() >= NO_OPERATION:
+        known = (operation >= 0) & (operation < NO_OPERATION)
+        operation = np.where(known, operation, NO_OPERATION)
     chosen = {"tasks": tuple(env.tasks.tasks[number] for number in played)}
     return Recording(
         task=place[task],
         pair=both.astype(np.uint8),
-        operation=np.where(known, operation, NO_OPERATION).astype(np.uint8),
+        operation=operation.astype(np.uint8),
         selection=_selection(rollout.action, some),
         reward=np.asarray(rollout.reward[some]),
         similarity=np.asarray(trace.similarity),
-        ends=np.asarray(ends, np.uint8),
+        ends=ends,
         tasks=type(env.tasks)(**chosen, name=env.tasks.name, version=env.tasks.version),
         config=env.config,
     )
@@ -303,4 +302,8 @@ def _selection(action: Any, some: tuple[slice, slice]) -> np.ndarray:
     else:
         fields = (action.r1, action.c1, action.r2, action.c2)
     # A canvas has at most 32 cells a side, so -1 and 32 lie outside of every one.
-    return np.stack([np.clip(field[some], -1, 32) for field in fields], axis=-1).astype(np.int8)
+    first = np.asarray(fields[0][some])
+    selection = np.empty((*first.shape, len(fields)), np.int8)
+    for place, field in enumerate(fields):
+        np.clip(np.asarray(field[some]), -1, 32, out=selection[..., place], casting="unsafe")
+    return selection
