@@ -72,7 +72,7 @@ def test_only_the_command_line_knows_the_names_of_the_domains():
         and node.value.partition(".")[0] in DOMAINS
         and " " not in node.value
     }
-    assert named <= {"worldloom/cli/_systems.py"}
+    assert named <= {"worldloom/_systems.py"}
 
 
 def test_the_rooms_of_the_engine_import_each_other_in_one_direction():

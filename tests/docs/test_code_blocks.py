@@ -18,7 +18,7 @@ import pytest
 import worldloom
 from worldloom.cli import UsageError, main
 from worldloom.cli._main import COMMANDS
-from worldloom.cli._systems import systems
+from worldloom._systems import systems_with
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(worldloom.__file__).parents[1]
@@ -161,7 +161,7 @@ def check_command(words: list[str]) -> None:
         assert main(words) == 0
         return
     commands, rest = COMMANDS, words
-    found = systems()
+    found = systems_with("cli")
     if words[0] in found:
         commands, rest = found[words[0]].commands(), words[1:]
     assert rest[0] in commands, f"there is no command {' '.join(words)!r}"

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from worldloom._errors import WorldloomError
+from worldloom._systems import System, systems_with
 from worldloom.cli import _bench, _demo, _doctor, _launch, _profile, _report
 from worldloom.cli._command import Command, UsageError, split_rest
-from worldloom.cli._systems import System, systems
 
 OK, FAILED, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
 
@@ -79,7 +79,7 @@ def _dispatch(words: list[str]) -> int:
         return OK
     if name in COMMANDS:
         return _call(COMMANDS[name], rest, "worldloom")
-    found = systems()
+    found = systems_with("cli")
     if name in found:
         return _dispatch_system(found[name], rest)
     raise UsageError(_unknown(name, [*COMMANDS, *found], "worldloom"))
@@ -87,7 +87,7 @@ def _dispatch(words: list[str]) -> int:
 
 def _dispatch_system(system: System, words: list[str]) -> int:
     prog = f"worldloom {system.name}"
-    commands = system.commands()
+    commands = {command.name: command for command in system.load("cli").COMMANDS}
     if not words or words[0] in ("-h", "--help", "help"):
         lines = [f"usage: {prog} COMMAND ...", "", system.summary, "", *_listing(commands.values())]
         lines += ["", f"Every command explains itself: {prog} COMMAND --help"]
@@ -125,7 +125,7 @@ def _overview() -> str:
         "",
         *_listing(COMMANDS.values()),
     ]
-    if found := systems():
+    if found := systems_with("cli"):
         lines += ["", *_listing(found.values(), "Systems, each with commands of its own:")]
     lines += [
         "",

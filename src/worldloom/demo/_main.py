@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Int, UInt8
 
 from worldloom import batch, bench, mesh
+from worldloom._systems import systems_with
 from worldloom.compile import count_compiles
 from worldloom.demo._naive import jit_loop, numpy_loop
 from worldloom.demo._page import Findings, make_page
@@ -45,6 +46,9 @@ class Scale:
 
     rounds: int = 5
     """Rounds of the measurement."""
+
+    chapters: bool = True
+    """Whether the systems on the engine add theirs."""
 
 
 def main(out: Path, *, scale: Scale | None = None) -> Path:
@@ -87,7 +91,12 @@ def main(out: Path, *, scale: Scale | None = None) -> Path:
         final=final,
         built=compiles.total,
     )
-    path = make_page(findings).save(out / "report.html")
+    page = make_page(findings)
+    if scale.chapters:
+        for system in systems_with("demo").values():
+            _say(f"Running {system.package}")
+            _say(system.load("demo").add_to(page))
+    path = page.save(out / "report.html")
     loaded = compiles.loaded.total()
     seconds = time.perf_counter() - began
     _say(f"{seconds:.1f} s; {compiles.total} programs compiled, {loaded} loaded from the cache")

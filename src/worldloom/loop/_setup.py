@@ -199,13 +199,13 @@ def _mesh_of(arrays: list[Any]) -> Mesh | None:
 
 def _split_sizes(arrays: list[Array]) -> dict[int, Any]:
     """The sizes along which the state is split, and the axes of the mesh that split them."""
-    split = {}
-    for array in arrays:
-        if isinstance(array.sharding, NamedSharding):
-            for size, axes in zip(array.shape, array.sharding.spec, strict=False):
-                if axes is not None:
-                    split[size] = axes
-    return split
+    return {
+        size: axes
+        for array in arrays
+        if isinstance(array.sharding, NamedSharding)
+        for size, axes in zip(array.shape, array.sharding.spec, strict=False)
+        if axes is not None
+    }
 
 
 def _like_the_state(shape: tuple[int, ...], split: dict[int, Any], mesh: Mesh) -> NamedSharding:

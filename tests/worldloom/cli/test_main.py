@@ -13,9 +13,9 @@ import pytest
 
 import worldloom
 from worldloom import WorldloomError
+from worldloom._systems import SYSTEMS, System
 from worldloom.cli import Command, UsageError, main
 from worldloom.cli import _main as cli
-from worldloom.cli._systems import SYSTEMS, System
 
 
 @dataclasses.dataclass(frozen=True)
@@ -260,7 +260,7 @@ def pond(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> System:
     (package / "cli.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     system = System("pond", "pond_package", "Ducks on a pond.")
-    monkeypatch.setattr("worldloom.cli._systems.SYSTEMS", (*SYSTEMS, system))
+    monkeypatch.setattr("worldloom._systems.SYSTEMS", (*SYSTEMS, system))
     return system
 
 
@@ -272,8 +272,8 @@ def test_a_system_is_listed_without_being_imported(
 
 
 def test_a_system_without_commands_is_not_listed(capsys: pytest.CaptureFixture[str]):
-    assert not System("void", "no_such_package", "Nothing.").has_commands()
-    assert not System("void", "os", "A module, not a package.").has_commands()
+    assert not System("void", "no_such_package", "Nothing.").has("cli")
+    assert not System("void", "os", "A module, not a package.").has("cli")
     assert main(["void"]) == 2
     assert "unknown command 'void'" in capsys.readouterr().err
 
@@ -310,8 +310,8 @@ def test_a_system_has_commands_of_its_own(pond: System, capsys: pytest.CaptureFi
 
 def test_every_system_that_has_commands_can_be_loaded():
     for system in SYSTEMS:
-        if system.has_commands():
-            commands = system.commands()
+        if system.has("cli"):
+            commands = {c.name: c for c in system.load("cli").COMMANDS}
             assert commands
             assert all(isinstance(command, Command) for command in commands.values())
 

@@ -14,7 +14,7 @@ from worldloom.demo import _main, _world
 from worldloom.demo._naive import jit_loop, numpy_loop, numpy_react
 
 SIDE = 8
-SMALL = demo.Scale(side=SIDE, length=4, rounds=2)
+SMALL = demo.Scale(side=SIDE, length=4, rounds=2, chapters=False)
 
 
 @pytest.fixture(scope="module")
