@@ -70,7 +70,7 @@ def _by_chance(params: Any, seen: ArcObservation, key: Array) -> BboxAction:
     whole = jax.random.bernoulli(for_whole, 0.5, (worlds,))
     sides = (height, width, height, width)
     drawn = [
-        (jax.random.uniform(key, (worlds,)) * side).astype(jnp.int32)
+        (jax.random.uniform(key, (worlds,)) * side.astype(jnp.float32)).astype(jnp.int32)
         for key, side in zip(for_box, sides, strict=True)
     ]
     zero = jnp.zeros_like(height)
