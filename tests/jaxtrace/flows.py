@@ -92,6 +92,14 @@ def cube_tets(low, high, n):
     return points, np.concatenate(cells)
 
 
+def jittered(n: int, seed: int = 0):
+    """A block of `n**3` cubes, six tetrahedra each, with its inner points moved about."""
+    points, cells = cube_tets([0, 0, 0], [1, 1, 1], n)
+    inner = (points > 0.25 / n) & (points < 1 - 0.25 / n)
+    noise = np.random.default_rng(seed).uniform(-0.12, 0.12, points.shape) / n
+    return (points + noise * inner).astype(np.float32).astype(np.float64), cells
+
+
 def nonconforming(n: int = 4):
     """Two blocks side by side, the second twice as fine: hanging nodes, duplicated points."""
     a, cells_a = cube_tets([0, 0, 0], [0.5, 1, 1], n)

@@ -17,6 +17,7 @@ from jaxtrace.fields._field import Field, Hint
 from jaxtrace.integrators import Diffusion, Integrator
 from jaxtrace.integrators._diffusion import noise_of
 from jaxtrace.tracking.boundary import Boundary, Draw
+from worldloom import compiled
 from worldloom import mesh as devices
 
 
@@ -175,6 +176,18 @@ class Spread(eqx.Module):
             self.step, self.mesh, in_axes=(axes, None), out_axes=(axes, None)
         )
         return local(particles, n)
+
+
+@compiled
+def begin(step: Step, particles: Particles) -> Particles:
+    """Particles before the first step."""
+    return step.begin(particles)
+
+
+@compiled
+def step_once(step: Step, particles: Particles, n: Any) -> Particles:
+    """One step on its own."""
+    return step(particles, n)[0]
 
 
 def _first(*codes: Any) -> Array:

@@ -11,6 +11,8 @@ import numpy as np
 
 from jaxtrace._errors import TraceWarning, TrackError
 
+NEVER = 2**31 - 1
+
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
@@ -108,3 +110,24 @@ def warn_beyond(schedule: Schedule, span: tuple[float, float] | None) -> None:
             TraceWarning,
             stacklevel=4,
         )
+
+
+def release_steps(times: Any, n: int, schedule: Schedule) -> np.ndarray:
+    """The step at which each particle is released."""
+    if times is None:
+        return np.zeros(n, np.int32)
+    times = np.asarray(times, np.float64)
+    if times.shape != (n,) or not np.isfinite(times).all():
+        raise TrackError(
+            f"release_times has shape {list(times.shape)}; expected a finite time for each of "
+            f"{n} particles"
+        )
+    steps = np.ceil((times - schedule.start) / schedule.dt - 1e-4)
+    late = int((steps >= schedule.steps).sum())
+    if late:
+        warnings.warn(
+            f"{late} of {n} particles are never released: the run ends at {schedule.end:g}",
+            TraceWarning,
+            stacklevel=4,
+        )
+    return np.clip(steps, 0, NEVER).astype(np.int32)

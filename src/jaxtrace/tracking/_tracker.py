@@ -23,14 +23,13 @@ from jaxtrace.fields._field import Field
 from jaxtrace.integrators import Diffusion, Integrator, integrator_named
 from jaxtrace.seeding._seeds import check_seeds
 from jaxtrace.tracking import _records as records
-from jaxtrace.tracking._particles import Particles, Spread, Step
-from jaxtrace.tracking._schedule import Schedule, make_schedule, warn_beyond
+from jaxtrace.tracking._particles import Particles, Spread, Step, begin, step_once
+from jaxtrace.tracking._progress import meter
+from jaxtrace.tracking._schedule import NEVER, Schedule, make_schedule, release_steps, warn_beyond
 from jaxtrace.tracking._trajectory import Trajectory
 from jaxtrace.tracking.boundary import Boundary, NoBoundary
 from worldloom import mesh as meshes
 from worldloom.batch import format_bytes
-
-_NEVER = 2**31 - 1
 
 
 def create_tracker(
@@ -63,8 +62,7 @@ def create_tracker(
         on it.
     - `record_velocities`: keep velocities beside positions.
     - `use_jax_jit`: `False` runs the same step without compiling it, for debugging. It is slow.
-    - `static_compilation`, `use_scan_jit`, `device_put_inputs`: there is one path only, and it
-        does all three. `False` is refused.
+    - `static_compilation`, `use_scan_jit`, `device_put_inputs`: always so; `False` is refused.
     - `progress_callback`: called with the part that is done, from 0 to 1; or `True` or a label for
         a progress bar.
     - `diffusivity`: random walk: one number, one for each axis, or a field.
@@ -221,7 +219,7 @@ class Tracker:
             scalars=bool(self.scalars),
             reseeds=self.boundary.reseeds,
         )
-        release = self._release_steps(release_times, len(seeds), schedule)
+        release = release_steps(release_times, len(seeds), schedule)
         batch = min(self.batch_size or len(seeds), len(seeds))
         if batch < len(seeds) and (sink is not None or checkpoint is not None or statistics):
             raise TrackError(
@@ -234,8 +232,7 @@ class Tracker:
         for at in range(0, len(seeds), batch):
             part = slice(at, at + batch)
             particles, step_or_spread = self._place(step, seeds[part], release[part], at, batch)
-            if at == 0 or not parts:
-                self._warn_outside(particles)
+            self._warn_outside(particles)
             if not self.compile:
                 step_or_spread = jax.tree.map(
                     lambda x: jnp.asarray(x) if isinstance(x, float) else x, step_or_spread
@@ -249,11 +246,11 @@ class Tracker:
                     sink=sink,
                     checkpoint=checkpoint,
                     resume=resume,
-                    progress=_progress(self.progress if progress is None else progress),
+                    progress=meter(self.progress if progress is None else progress),
                 )
             count = min(batch, len(seeds) - at)
             parts.append((result, count))
-        name = f"{len(devices()[: self._count])} x {devices()[0].device_kind}"
+        name = f"{self._count} x {devices()[0].device_kind}"
         return records.assemble(parts, plan, schedule, name, _bytes(self.field))
 
     @property
@@ -279,26 +276,6 @@ class Tracker:
             save_every=every,
         )
 
-    def _release_steps(self, times: Any, n: int, schedule: Schedule) -> np.ndarray:
-        """The step at which each particle is released."""
-        if times is None:
-            return np.zeros(n, np.int32)
-        times = np.asarray(times, np.float64)
-        if times.shape != (n,) or not np.isfinite(times).all():
-            raise TrackError(
-                f"release_times has shape {list(times.shape)}; expected a finite time for each of "
-                f"{n} particles"
-            )
-        steps = np.ceil((times - schedule.start) / schedule.dt - 1e-4)
-        late = int((steps >= schedule.steps).sum())
-        if late:
-            warnings.warn(
-                f"{late} of {n} particles are never released: the run ends at {schedule.end:g}",
-                TraceWarning,
-                stacklevel=3,
-            )
-        return np.clip(steps, 0, _NEVER).astype(np.int32)
-
     def _place(
         self, step: Step, seeds: np.ndarray, release: np.ndarray, first: int, size: int
     ) -> tuple[Particles, Any]:
@@ -311,7 +288,7 @@ class Tracker:
         extra = total - len(seeds)
         number = np.concatenate([np.arange(first, first + len(seeds)), np.full(extra, -1)])
         seeds = np.concatenate([seeds, np.repeat(seeds[-1:], extra, axis=0)])
-        release = np.concatenate([release, np.full(extra, _NEVER)]).astype(np.int32)
+        release = np.concatenate([release, np.full(extra, NEVER)]).astype(np.int32)
         x = as_float(seeds.T)
         status = np.where(release > 0, Status.WAITING, Status.ALIVE).astype(np.int8)
         particles = Particles(
@@ -340,7 +317,8 @@ class Tracker:
 
     def _everywhere(self, step: Step, row: Any) -> Step:
         """The step with its arrays on every device; large ones are sent once."""
-        heavy = (self.field, self.boundary, self.integrator, self.diffusion, self.scalars, self.key)
+        where = lambda s: (s.field, s.boundary, s.integrator, s.diffusion, s.scalars, s.key)  # noqa: E731
+        heavy = where(step)
         leaves = jax.tree.leaves(heavy)
         kept = self._placed
         if (
@@ -349,7 +327,6 @@ class Tracker:
             or any(a is not b for a, b in zip(kept[1], leaves, strict=True))
         ):
             kept = self._placed = (row, leaves, meshes.replicate(heavy, row))
-        where = lambda s: (s.field, s.boundary, s.integrator, s.diffusion, s.scalars, s.key)  # noqa: E731
         light = meshes.replicate((step.start, step.dt, step.max_age), row)
         step = eqx.tree_at(where, step, kept[2], is_leaf=lambda x: x is None)
         return eqx.tree_at(
@@ -384,18 +361,6 @@ class Tracker:
             )
 
 
-@wl.compiled
-def begin(step: Step, particles: Particles) -> Particles:
-    """Particles before the first step."""
-    return step.begin(particles)
-
-
-@wl.compiled
-def step_once(step: Step, particles: Particles, n: Any) -> Particles:
-    """One step on its own."""
-    return step(particles, n)[0]
-
-
 def _is_key(key: Any) -> bool:
     return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
 
@@ -412,27 +377,3 @@ def _rebased(diffusivity: Any, field: Field) -> Diffusion:
 
 def _bytes(tree: Any) -> int:
     return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
-
-
-class _Callback:
-    """A function of the part that is done, as a progress meter."""
-
-    def __init__(self, function: Callable[[float], Any]):
-        self._function = function
-
-    def start(self, done: int, length: int) -> None:
-        self._length = length
-
-    def update(self, done: int) -> None:
-        self._function(done / self._length)
-
-    def stop(self) -> None:
-        pass
-
-
-def _progress(progress: Any) -> Any:
-    if progress is None:
-        return False
-    if isinstance(progress, bool | str | wl.Progress):
-        return progress
-    return _Callback(progress)

@@ -17,7 +17,7 @@ def clustered(rng, n, dim):
     return np.concatenate([rng.random((n // 2, dim)), 0.02 * rng.random((n - n // 2, dim))])
 
 
-@hypothesis.settings(max_examples=20)
+@hypothesis.settings(max_examples=4)
 @hypothesis.given(seed=st.integers(0, 2**31), dim=st.sampled_from([2, 3]))
 def test_the_nearest_points_are_those_of_a_tree(seed, dim):
     rng = np.random.default_rng(seed)
