@@ -163,7 +163,7 @@ def check_command(words: list[str]) -> None:
     commands, rest = COMMANDS, words
     found = systems_with("cli")
     if words[0] in found:
-        commands, rest = found[words[0]].commands(), words[1:]
+        commands, rest = {c.name: c for c in found[words[0]].load("cli").COMMANDS}, words[1:]
     assert rest[0] in commands, f"there is no command {' '.join(words)!r}"
     if "--config" in rest:  # the file is the reader's
         at = rest.index("--config")
