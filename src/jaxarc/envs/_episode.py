@@ -121,10 +121,9 @@ def _draw(
 
     A call is a loop of small kernels, which costs a few worlds as much as it costs a thousand.
     """
-    size = jax.random.key_data(keys).shape[-1]
-    words = jax.vmap(lambda key: jax.random.bits(key, (size + 2,), jnp.uint32))(keys)
-    own = jax.random.wrap_key_data(words[:, :size], impl=jax.random.key_impl(keys))
-    return own, words[:, size], words[:, size + 1]
+    own, spent = jax.vmap(jax.random.split, out_axes=1)(keys)
+    words = jax.random.key_data(spent)
+    return own, words[:, 0], words[:, 1]
 
 
 def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Array, " lanes"]:
