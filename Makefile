@@ -35,7 +35,7 @@ test: $(READY)  ## Run the quick tests.
 test-all: $(READY)  ## Run every test, the slow ones too.
 	$(BIN)/python -m pytest -n $(WORKERS) --durations 25
 
-test-wheel: $(READY)  ## Build the wheel and run the quick tests against it, outside this folder.
+test-wheel: $(READY)  ## Build the wheel and test it outside this folder.
 	@sh .ci/test-wheel $(WORKERS)
 
 check: $(READY)  ## Lint, format, types, import rules, docs build.
