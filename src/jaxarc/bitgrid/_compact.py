@@ -36,11 +36,11 @@ def on_active_lanes(
     block = min(block, lanes)
     place = jnp.cumsum(active, dtype=jnp.int32) - 1
     total = place[-1] + 1
-    # Lane numbers of the active lanes, then the number `lanes`, which no lane has.
-    queue = jnp.full(lanes + block, lanes, jnp.int32)
-    queue = queue.at[jnp.where(active, place, lanes + block)].set(
-        jnp.arange(lanes, dtype=jnp.int32), mode="drop"
-    )
+    # Lane numbers of the active lanes, then numbers that no lane has, each of them once: indices
+    # that are known to differ and not to be negative make scatters quicker to run and to compile.
+    number = jnp.arange(lanes, dtype=jnp.int32)
+    queue = jnp.arange(lanes, 2 * lanes + block, dtype=jnp.int32)
+    queue = _put(queue, jnp.where(active, place, lanes + block + number), number)
 
     def work(carry):
         start, result = carry
@@ -49,13 +49,17 @@ def on_active_lanes(
         # XLA could not vectorise with a gather in them.
         gathered = jax.lax.cond(start < total, _take, _zeros, arguments, picked)
         done = function(*gathered)
-        result = jax.tree.map(
-            lambda old, new: old.at[..., picked].set(new, mode="drop"), result, done
-        )
+        result = jax.tree.map(lambda old, new: _put(old, picked, new), result, done)
         return start + block, result
 
     start = jnp.int32(0)
     return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
+
+
+def _put(old, lanes, new):
+    """`old` with `new` in these lanes; those that do not exist are dropped."""
+    at = old.at[..., lanes]
+    return at.set(new, mode="drop", unique_indices=True, wrap_negative_indices=False)
 
 
 def _take(tree, lanes):
