@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import worldloom
+from worldloom._systems import systems_with
 from worldloom.cli import UsageError, main
 from worldloom.cli._main import COMMANDS
-from worldloom._systems import systems_with
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(worldloom.__file__).parents[1]
