@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Any
 
 import jax
@@ -67,7 +66,7 @@ def configure(
             raise TraceError(f"dtype={dtype!r}: expected one of {_DTYPES}")
         changes["dtype"] = dtype
     if device is not None:
-        start_devices()
+        mesh.use_every_core()
         if device != "auto":
             _devices_of(device)
         changes["device"] = device
@@ -98,30 +97,15 @@ def float_dtype() -> np.dtype:
 
 def devices() -> list[Any]:
     """The devices that particles are spread over."""
-    start_devices()
+    mesh.use_every_core()
     if _settings.device == "auto":
         return list(jax.local_devices())
     return _devices_of(_settings.device)
 
 
-def start_devices() -> None:
-    """Show each core to JAX as a device, unless JAX runs already or the user has chosen.
-
-    XLA runs gathers on one core a device: two devices on two cores are about twice as fast.
-    """
-    if getattr(jax.config, "jax_num_cpu_devices") > 0:  # noqa: B009 (unknown to type checkers)
-        return
-    if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
-        return
-    try:
-        mesh.use_cpu_devices(len(os.sched_getaffinity(0)))
-    except mesh.StartError:
-        return  # JAX runs already: its devices are what there is
-
-
 def as_float(array: Any) -> jax.Array:
     """A copy of an array in the configured type, on the device."""
-    start_devices()
+    mesh.use_every_core()
     return jnp.array(np.asarray(array), float_dtype())
 
 
