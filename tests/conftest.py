@@ -43,16 +43,6 @@ def chromium() -> str:
     pytest.skip(message)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _give_programs_back():
-    """Compiled programs stay in memory: drop them where a worker has gathered gigabytes of them."""
-    yield
-    import psutil
-
-    if psutil.Process().memory_info().rss > 3 * 2**30:
-        jax.clear_caches()
-
-
 @pytest.fixture
 def no_recompile() -> Callable:
     """A context manager under which any compilation fails the test."""
