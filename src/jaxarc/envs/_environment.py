@@ -22,7 +22,7 @@ from jaxarc.envs._observation import ArcObservation, action_mask, observe
 from jaxarc.envs._pairs import MAX_TESTS
 from jaxarc.envs._spread import begin_spread, devices_for, end_spread, step_spread
 from jaxarc.envs._state import ArcState, typed_key
-from jaxarc.envs.functional import Step, lane_step, worlds_of
+from jaxarc.envs.functional import Step, StepInfo, lane_step, worlds_of
 from jaxarc.envs.structured_actions import (
     Action,
     BboxAction,
@@ -114,16 +114,10 @@ class Environment:
         """
         from worldloom import Every, run
 
-        devices = devices_for(worlds)
-        first, acting = jax.random.split(typed_key(key))
-        keys = mesh.shard(jax.random.split(first, worlds), devices)
-        tasks = mesh.replicate(self.buffer, devices)
-        start = _begin_rollout(keys, tasks, config=self.config, devices=devices)
-        params, acting = mesh.replicate((params, acting), devices)
-        step = _RolloutStep(policy, params, acting, tasks, self.config, devices, observations)
+        step, start = ready(self, policy, params, key, worlds=worlds, observations=observations)
         result = run(step, start, length=length, save=Every(), **options)
         lanes, _ = result.state
-        return _end_rollout(lanes, worlds=worlds, devices=devices), result.records
+        return step.end(lanes, worlds), result.records
 
     def random_action(self, key: Array, *, worlds: int) -> Action:
         """Actions drawn at random from the allowed operations and from all selections."""
@@ -135,7 +129,7 @@ class Environment:
         return action_mask(self.config)
 
 
-class _RolloutStep(eqx.Module):
+class RolloutStep(eqx.Module):
     """One step of a rollout. The carry holds the worlds, last, and what each of them sees."""
 
     policy: Policy
@@ -147,6 +141,13 @@ class _RolloutStep(eqx.Module):
     observations: bool = eqx.field(static=True)
 
     def __call__(self, carry: tuple[ArcState, ArcObservation], t: Array) -> tuple[Any, Rollout]:
+        carry, kept, _ = self.take(carry, t)
+        return carry, kept
+
+    def take(
+        self, carry: tuple[ArcState, ArcObservation], t: Array
+    ) -> tuple[tuple[ArcState, ArcObservation], Rollout, StepInfo]:
+        """The next carry, what a rollout keeps of the step, and what else is known of it."""
         lanes, seen = carry
         action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
         action = action.packed() if isinstance(action, MaskAction) else action
@@ -161,7 +162,24 @@ class _RolloutStep(eqx.Module):
             info.success,
             seen if self.observations else None,
         )
-        return (lanes, shown), kept
+        return (lanes, shown), kept, info
+
+    def end(self, lanes: ArcState, worlds: int) -> ArcState:
+        """The states of a rollout that has ended, worlds first."""
+        return _end_rollout(lanes, worlds=worlds, devices=self.devices)
+
+
+def ready(
+    env: Environment, policy: Policy, params: Any, key: Array, *, worlds: int, observations: bool
+) -> tuple[RolloutStep, tuple[ArcState, ArcObservation]]:
+    """The step of a rollout and its first carry, spread over the devices."""
+    devices = devices_for(worlds)
+    first, acting = jax.random.split(typed_key(key))
+    keys = mesh.shard(jax.random.split(first, worlds), devices)
+    tasks = mesh.replicate(env.buffer, devices)
+    start = _begin_rollout(keys, tasks, config=env.config, devices=devices)
+    params, acting = mesh.replicate((params, acting), devices)
+    return RolloutStep(policy, params, acting, tasks, env.config, devices, observations), start
 
 
 @partial(jax.jit, static_argnames="config")

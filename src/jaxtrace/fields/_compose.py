@@ -96,20 +96,10 @@ class SumField(Field):
         return Sample(value, status, tuple(sample.hint for sample in samples))
 
 
-class ScaledField(Field):
-    """A field times a number, or times one number a component. The number is data."""
+class _Around(Field):
+    """What a field around another one takes from it: all but the values."""
 
     field: Field
-    factor: Float[Array, ""] | Float[Array, " components"]
-
-    def __init__(self, field: Field, factor: Any):
-        self.field = field
-        self.factor = factor if isinstance(factor, jax.Array) else as_float(factor)
-        if self.factor.shape not in ((), (field.components,)):
-            raise FieldError(
-                f"factor has shape {list(self.factor.shape)}; expected one number, or "
-                f"{field.components}"
-            )
 
     @property
     def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -136,13 +126,28 @@ class ScaledField(Field):
         """That of the field."""
         return self.field.bounds
 
-    def rebase(self, origin: float) -> ScaledField:
-        """The same field with its clock counting from another time."""
-        return ScaledField(self.field.rebase(origin), self.factor)
-
     def first_hint(self, n: int) -> Hint:
         """That of the field."""
         return self.field.first_hint(n)
+
+
+class ScaledField(_Around):
+    """A field times a number, or times one number a component. The number is data."""
+
+    factor: Float[Array, ""] | Float[Array, " components"]
+
+    def __init__(self, field: Field, factor: Any):
+        self.field = field
+        self.factor = factor if isinstance(factor, jax.Array) else as_float(factor)
+        if self.factor.shape not in ((), (field.components,)):
+            raise FieldError(
+                f"factor has shape {list(self.factor.shape)}; expected one number, or "
+                f"{field.components}"
+            )
+
+    def rebase(self, origin: float) -> ScaledField:
+        """The same field with its clock counting from another time."""
+        return ScaledField(self.field.rebase(origin), self.factor)
 
     def evaluate(
         self,
@@ -157,48 +162,18 @@ class ScaledField(Field):
         return Sample(value * factor, status, hint)
 
 
-class MaskedField(Field):
+class MaskedField(_Around):
     """A field where `mask(position, t)` is true, and land elsewhere: particles beach there."""
 
-    field: Field
     mask: Callable
 
     def __init__(self, field: Field, mask: Callable):
         self.field = field
         self.mask = mask
 
-    @property
-    def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """2 or 3."""
-        return self.field.dim
-
-    @property
-    def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """How many numbers there are at a place."""
-        return self.field.components
-
-    @property
-    def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The time that clocks count from."""
-        return self.field.origin
-
-    @property
-    def time_span(self) -> tuple[float, float] | None:
-        """That of the field."""
-        return self.field.time_span
-
-    @property
-    def bounds(self) -> np.ndarray | None:
-        """That of the field."""
-        return self.field.bounds
-
     def rebase(self, origin: float) -> MaskedField:
         """The same field with its clock counting from another time."""
         return MaskedField(self.field.rebase(origin), self.mask)
-
-    def first_hint(self, n: int) -> Hint:
-        """That of the field."""
-        return self.field.first_hint(n)
 
     def evaluate(
         self,

@@ -202,8 +202,7 @@ class TimeSeriesField(Field):
     @property
     def time_span(self) -> tuple[float, float] | None:
         """First and last time; `None` for a steady field."""
-        times = self._slices.absolute()
-        return (float(times[0]), float(times[-1])) if len(times) > 1 else None
+        return self._slices.span
 
     @property
     def bounds(self) -> np.ndarray:

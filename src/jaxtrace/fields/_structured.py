@@ -153,8 +153,7 @@ class StructuredField(Field):
     @property
     def time_span(self) -> tuple[float, float] | None:
         """First and last time; `None` for a steady field."""
-        times = self.slices.absolute()
-        return (float(times[0]), float(times[-1])) if len(times) > 1 else None
+        return self.slices.span
 
     @property
     def bounds(self) -> np.ndarray:

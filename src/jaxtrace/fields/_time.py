@@ -46,6 +46,12 @@ class Slices(eqx.Module):
         """The times as they were given, but for rounding."""
         return np.asarray(self.times, np.float64) + float(self.origin)
 
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """First and last time; `None` where there is one slice, which holds always."""
+        times = self.absolute()
+        return (float(times[0]), float(times[-1])) if len(times) > 1 else None
+
     def rebase(self, origin: float) -> Slices:
         """The same times, relative to another origin."""
         shifted = as_float(np.asarray(self.times, np.float64) + (float(self.origin) - origin))

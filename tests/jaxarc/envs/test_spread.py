@@ -77,13 +77,10 @@ def test_lanes_to_spare_change_nothing(env, spread, monkeypatch):
 def test_devices_do_not_talk(env):
     """A step that waits for the other device would be slower on two than on one."""
     worlds = 2 * _spread.FEWEST
-    devices = _spread.devices_for(worlds)
-    keys = mesh.shard(jax.random.split(jax.random.key(0), worlds), devices)
-    tasks = mesh.replicate(env.buffer, devices)
-    key = mesh.replicate(jax.random.key(1), devices)
-    carry = _environment._begin_rollout(keys, tasks, config=env.config, devices=devices)
     policy = lambda params, seen, key: env.random_action(key, worlds=worlds)  # noqa: E731
-    step = _environment._RolloutStep(policy, None, key, tasks, env.config, devices, True)
+    key = jax.random.key(0)
+    step, carry = _environment.ready(env, policy, None, key, worlds=worlds, observations=True)
+    assert step.devices.size == 2
     arrays, rest = eqx.partition(step, eqx.is_array)
     call = lambda arrays, carry: eqx.combine(arrays, rest)(carry, jnp.int32(3))  # noqa: E731
     program = jax.jit(call).lower(arrays, carry).compile()

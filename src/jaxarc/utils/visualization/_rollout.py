@@ -13,14 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int32
 
-from jaxarc.data import TaskBuffer
-from jaxarc.envs import ArcState, Environment, JaxArcConfig, MaskAction, PointAction, Rollout
-from jaxarc.envs._environment import _begin_rollout, _end_rollout
-from jaxarc.envs._spread import devices_for, step_spread
-from jaxarc.envs._state import typed_key
+from jaxarc.envs import ArcState, Environment, MaskAction, PointAction, Rollout
+from jaxarc.envs._environment import RolloutStep, ready
 from jaxarc.utils.visualization._callbacks import print_summary
 from jaxarc.utils.visualization._console import log_grid_to_console
 from jaxarc.utils.visualization._recording import (
@@ -72,24 +68,8 @@ def watch_rollout(
     recorded = worlds if recorded is None else recorded
     if not 1 <= recorded <= worlds:
         raise ValueError(f"recorded is {recorded}; expected 1 to the number of worlds, {worlds}")
-    devices = devices_for(worlds)
-    first, acting = jax.random.split(typed_key(key))
-    keys = mesh.shard(jax.random.split(first, worlds), devices)
-    tasks = mesh.replicate(env.buffer, devices)
-    params, acting = mesh.replicate((params, acting), devices)
-    lanes, seen = _begin_rollout(keys, tasks, config=env.config, devices=devices)
-    step = _WatchedStep(
-        policy,
-        params,
-        acting,
-        tasks,
-        env.config,
-        devices,
-        observations,
-        recorded,
-        debug.period,
-        debug.async_logging,
-    )
+    inner, (lanes, seen) = ready(env, policy, params, key, worlds=worlds, observations=observations)
+    step = _WatchedStep(inner, recorded, debug.period, debug.async_logging)
     tally = _Tally.begin() if debug.period else None
     result = run(step, (lanes, seen, tally), length=length, save=Every(), **options)
     rollout, trace = result.records
@@ -101,8 +81,7 @@ def watch_rollout(
     recording = make_recording(env, rollout, trace, recorded)
     if save_to is not None:
         recording.save(save_to, level=9 if debug.memory_management.compression else 1)
-    state = _end_rollout(result.state[0], worlds=worlds, devices=devices)
-    return state, rollout, recording
+    return inner.end(result.state[0], worlds), rollout, recording
 
 
 class Trace(eqx.Module):
@@ -129,32 +108,15 @@ class _Tally(eqx.Module):
 class _WatchedStep(eqx.Module):
     """The step of a rollout, with a trace of it."""
 
-    policy: Callable[..., Any]
-    params: Any
-    key: Array
-    tasks: TaskBuffer
-    config: JaxArcConfig = eqx.field(static=True)
-    devices: Mesh = eqx.field(static=True)
-    observations: bool = eqx.field(static=True)
+    inner: RolloutStep
     recorded: int = eqx.field(static=True)
     period: int = eqx.field(static=True)
     in_background: bool = eqx.field(static=True)
 
     def __call__(self, carry: tuple[Any, ...], t: Array) -> tuple[Any, tuple[Rollout, Trace]]:
         lanes, seen, tally = carry
-        action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
-        action = action.packed() if isinstance(action, MaskAction) else action
-        after, (_, shown, reward, _, info) = step_spread(
-            lanes, action, self.config, self.tasks, self.devices
-        )
-        kept = Rollout(
-            action,
-            reward,
-            info.terminated,
-            info.truncated,
-            info.success,
-            seen if self.observations else None,
-        )
+        (after, shown), kept, info = self.inner.take((lanes, seen), t)
+        reward = kept.reward
         played = self._played(lanes, reward.shape[0])
         trace = Trace(played[: self.recorded], info.similarity[: self.recorded])
         if tally is not None:
@@ -163,13 +125,13 @@ class _WatchedStep(eqx.Module):
 
     def _played(self, lanes: ArcState, worlds: int) -> Int32[Array, " worlds"]:
         """Task and pair of every world; lanes to spare are dropped."""
-        here = worlds // self.devices.size
+        here = worlds // self.inner.devices.size
 
         def look(task, pair, on_test):
             pair = pair | jnp.where(on_test, TEST, 0)
             return ((task << 8) | pair)[:here]
 
-        spread = mesh.each_device(look, self.devices, in_axes=0, out_axes=0)
+        spread = mesh.each_device(look, self.inner.devices, in_axes=0, out_axes=0)
         return spread(lanes.task_index, lanes.pair_index, lanes.on_test_pair)
 
     def _show(self, tally: _Tally, t: Array, grid: Any, reward: Any, info: Any) -> _Tally:
