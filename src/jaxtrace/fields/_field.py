@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace._config import as_float
@@ -169,6 +172,23 @@ def apply_outside(
     elif outside == "nan":
         value = jnp.where(inside[None], value, jnp.nan)
     return value, alive
+
+
+def apart(
+    active: Bool[Array, " n"] | None,
+    compute: Callable[[], tuple[Float[Array, " n"], ...]],
+    like: Float[Array, " n"],
+) -> Float[Array, "components n"]:
+    """`compute()`, one row a component, in a branch of its own; zeros if nobody is active.
+
+    Without the branch XLA fuses the gathers of all components into the loop that stacks them,
+    where nothing is vectorised, or into the next stage of an integrator, where they are repeated.
+    """
+    if active is None:
+        return jnp.stack(compute())
+    shapes = jax.eval_shape(compute)
+    blank = lambda: tuple(jnp.zeros_like(like) for _ in shapes)  # noqa: E731
+    return jnp.stack(lax.cond(jnp.any(active), compute, blank))
 
 
 def gather(table: Array, *index: Array) -> Array:

@@ -18,6 +18,7 @@ from jaxtrace.fields._field import (
     Hint,
     Sample,
     Time,
+    apart,
     apply_outside,
     check_outside,
     finite,
@@ -240,7 +241,7 @@ class TimeSeriesField(Field):
             terms = [read(nearest[j]) * part for j, part in enumerate(parts)]
             return sum(terms[1:], terms[0])
 
-        value = self._tables.blend(self._slices, t, interpolate)
+        value = apart(active, lambda: self._tables.blend(self._slices, t, interpolate), x[0])
         value, status = apply_outside(value, inside, self.outside)
         return Sample(value, status, None)
 

@@ -19,6 +19,7 @@ from jaxtrace.fields._field import (
     Hint,
     Sample,
     Time,
+    apart,
     apply_outside,
     check_outside,
     gather,
@@ -177,11 +178,12 @@ class StructuredField(Field):
         for axis, place in zip(self.axes[1:], places[1:], strict=True):
             inside = inside & axis.inside(place)
         pairs = [axis.cell(place) for axis, place in zip(self.axes, places, strict=True)]
-        if self.method == "linear":
-            base, interpolate = self._linear(pairs)
-        else:
-            base, interpolate = self._cubic(pairs)
-        value = self.tables.blend(self.slices, t, lambda read: interpolate(read, base))
+
+        def compute():
+            base, interpolate = (self._linear if self.method == "linear" else self._cubic)(pairs)
+            return self.tables.blend(self.slices, t, lambda read: interpolate(read, base))
+
+        value = apart(active, compute, x[0])
         value, status = apply_outside(value, inside, self.outside)
         return Sample(value, self._beach(pairs, status), None)
 

@@ -36,19 +36,15 @@ class Tables(eqx.Module):
 
     def blend(
         self, slices: Slices, t: Time, interpolate: Callable[[Read], Float[Array, " n"]]
-    ) -> Float[Array, "components n"]:
-        """Every component at time `t`, where `interpolate` does one slice.
-
-        The stack is more than a format: it keeps XLA from fusing this sample into the next stage
-        and gathering everything again there.
-        """
+    ) -> tuple[Float[Array, " n"], ...]:
+        """Every component at time `t`, where `interpolate` does one slice."""
         first, weights = slices.weights(t)
         rows = []
         for table in self.parts:
             values = [interpolate(_reader(table, first + k)) for k in range(len(weights))]
             terms = [value * weight for value, weight in zip(values, weights, strict=True)]
             rows.append(sum(terms[1:], terms[0]))
-        return jnp.stack(rows)
+        return tuple(rows)
 
 
 def _reader(table: Float[Array, "slices nodes"], row: Int[Array, "*n"]) -> Read:

@@ -20,6 +20,7 @@ from jaxtrace.fields._field import (
     Hint,
     Sample,
     Time,
+    apart,
     apply_outside,
     check_outside,
     finite,
@@ -157,7 +158,7 @@ class TetField(Field):
             terms = [read(corner) * b[j] for j, corner in enumerate(corners)]
             return sum(terms[1:], terms[0])
 
-        value = self.tables.blend(self.slices, t, interpolate)
+        value = apart(active, lambda: self.tables.blend(self.slices, t, interpolate), x[0])
         value, status = apply_outside(value, found.inside, self.outside)
         return Sample(value, status, found.cell)
 

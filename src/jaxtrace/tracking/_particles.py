@@ -135,7 +135,7 @@ class Step(eqx.Module):
             generation = generation + reseed.astype(jnp.int32)
         after = Particles(
             x=new,
-            v=sample.value,
+            v=jnp.where(staying[None], sample.value, particles.v),
             status=status,
             age=age,
             number=particles.number,

@@ -50,7 +50,7 @@ class BoxBoundary(Boundary):
 
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
-        x = jnp.stack([self._along(i, new[i]) for i in range(new.shape[0])])
+        x = self._folded(new)
         result = landing(x)
         if not any(rule in _ENDINGS for rule in (*self.lower, *self.upper)):
             return result
@@ -73,25 +73,39 @@ class BoxBoundary(Boundary):
         place = jnp.clip(old + part * (new - old), self.low[:, None], self.high[:, None])
         return Landing(jnp.where(ended[None], place, x), status, result.reseed)
 
-    def _along(self, i: int, x: Float[Array, " n"]) -> Float[Array, " n"]:
-        low, high = self.low[i], self.high[i]
-        rules = self.lower[i], self.upper[i]
-        if rules == ("wrap", "wrap"):
-            span = high - low
-            return jnp.clip(x - span * jnp.floor((x - low) / span), low, high)
-        if rules == ("reflect", "reflect"):
-            # Folding takes care of steps longer than the box.
-            y = (x - low) / (high - low)
-            y = y - 2.0 * jnp.floor(0.5 * y)
-            y = jnp.where(y <= 1.0, y, 2.0 - y)
-            inside = (x >= low) & (x <= high)
-            return jnp.where(inside, x, jnp.clip(low + y * (high - low), low, high))
-        if rules[0] == "reflect":
-            x = jnp.where(x < low, 2.0 * low - x, x)
-        elif rules[0] == "clamp":
-            x = jnp.maximum(x, low)
-        if rules[1] == "reflect":
-            x = jnp.where(x > high, jnp.maximum(2.0 * high - x, low), x)
-        elif rules[1] == "clamp":
-            x = jnp.minimum(x, high)
-        return x
+    def _folded(self, x: Float[Array, "dim n"]) -> Float[Array, "dim n"]:
+        """Places brought in by the rules that bring in.
+
+        All axes at once, and those with other rules left out by a select: rows that are stacked
+        are computed one number at a time.
+        """
+        pairs = list(zip(self.lower, self.upper, strict=True))
+        folded = x
+        for rules in dict.fromkeys(pairs):
+            along = _fold(x, self.low[:, None], self.high[:, None], rules)
+            mine = jnp.asarray([[pair == rules] for pair in pairs])
+            folded = along if len(set(pairs)) == 1 else jnp.where(mine, along, folded)
+        return folded
+
+
+def _fold(x: Array, low: Array, high: Array, rules: tuple[str, str]) -> Array:
+    """Coordinates brought in between two walls with these rules."""
+    if rules == ("wrap", "wrap"):
+        span = high - low
+        return jnp.clip(x - span * jnp.floor((x - low) / span), low, high)
+    if rules == ("reflect", "reflect"):
+        # Folding takes care of steps longer than the box.
+        y = (x - low) / (high - low)
+        y = y - 2.0 * jnp.floor(0.5 * y)
+        y = jnp.where(y <= 1.0, y, 2.0 - y)
+        inside = (x >= low) & (x <= high)
+        return jnp.where(inside, x, jnp.clip(low + y * (high - low), low, high))
+    if rules[0] == "reflect":
+        x = jnp.where(x < low, 2.0 * low - x, x)
+    elif rules[0] == "clamp":
+        x = jnp.maximum(x, low)
+    if rules[1] == "reflect":
+        x = jnp.where(x > high, jnp.maximum(2.0 * high - x, low), x)
+    elif rules[1] == "clamp":
+        x = jnp.minimum(x, high)
+    return x
