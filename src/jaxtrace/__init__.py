@@ -11,6 +11,9 @@ from jaxtrace.fields import Field as Field
 from jaxtrace.fields import StructuredField as StructuredField
 from jaxtrace.fields import TetField as TetField
 from jaxtrace.fields import TimeSeriesField as TimeSeriesField
+from jaxtrace.io import Dataset as Dataset
+from jaxtrace.io import load_optimized_dataset as load_optimized_dataset
+from jaxtrace.io import open_dataset as open_dataset
 from jaxtrace.seeding import random_seeds as random_seeds
 from jaxtrace.seeding import repeated_release as repeated_release
 from jaxtrace.seeding import uniform_grid_seeds as uniform_grid_seeds
@@ -21,6 +24,7 @@ from jaxtrace.utils import track_operation_memory as track_operation_memory
 
 __all__ = [
     "AnalyticField",
+    "Dataset",
     "Field",
     "Status",
     "StructuredField",
@@ -31,6 +35,8 @@ __all__ = [
     "Trajectory",
     "configure",
     "create_tracker",
+    "load_optimized_dataset",
+    "open_dataset",
     "random_seeds",
     "repeated_release",
     "track_memory",

@@ -1,0 +1,269 @@
+"""Series of NetCDF files and Zarr stores, read through xarray by the CF conventions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxtrace._errors import TraceWarning
+from jaxtrace.io import _cf_axes, _cf_time, _times
+from jaxtrace.io._block import ArrayInfo
+from jaxtrace.io._cf_names import choose
+from jaxtrace.io._errors import DataError
+from jaxtrace.io._geometry import Geometry, Grid
+from jaxtrace.io._series import ZARR
+from jaxtrace.io._source import Slice
+from jaxtrace.io._units import EARTH_RADIUS, rate
+from worldloom._extras import import_extra
+
+
+class CfSeries:
+    """See `Source`. What is opened: the coordinates of every file."""
+
+    def __init__(
+        self,
+        datasets: Sequence[tuple[str, Any]],
+        form: str,
+        velocity: Sequence[str] | str | None,
+        scalars: Sequence[str],
+        times: Any,
+        convert: bool,
+    ):
+        self.format = form
+        self.files = tuple(name for name, _ in datasets)
+        where, first = datasets[0]
+        self._datasets, self._convert = datasets, convert
+        self.arrays = tuple(
+            ArrayInfo(
+                str(name),
+                "points",
+                1,
+                str(variable.dtype),
+                tuple(variable.shape),
+                str(variable.attrs.get("units", "")),
+            )
+            for name, variable in first.data_vars.items()
+            if variable.ndim >= 2
+        )
+        names = choose(first, self.arrays, velocity, where)
+        u = first[names[0]]
+        self._roles = _cf_axes.roles(u, where)
+        notes: list[str] = []
+        self._axes = self._find_axes(u, where, notes)
+        deep = "Z" in self._axes
+        if len(names) == 3 and not deep:
+            if velocity is not None:
+                notes.append(f"there is one level: {names[2]} is left out")
+            names = names[:2]
+        if len(names) == 2 and deep:
+            notes.append("no vertical velocity: particles stay at their depth")
+        for name in names:
+            self._check_dims(first[name], u, where)
+        for name in scalars:
+            if name not in first.data_vars:
+                listed = [array.name for array in self.arrays]
+                raise DataError(f"{where}: scalars: no variable {name!r}; there are {listed}")
+            self._check_dims(first[name], u, where, steady=True)
+        self.velocity, self.scalars = names, tuple(scalars)
+        self._factors = self._conversions(first, where, notes)
+        kept = [self._axes[r] for r in "XYZ" if r in self._axes]
+        self.geometry: Geometry = Grid(
+            tuple(axis.nodes for axis in kept), tuple(axis.period for axis in kept)
+        )
+        self._moments: list[tuple[int, int]] = []
+        self.epoch = ""
+        self._settle_times(times)
+        round_earth = [axis.name for axis in kept if axis.period is not None]
+        notes.extend(f"{name} goes round the earth: it is periodic" for name in round_earth)
+        if deep and self._axes["Z"].scale < 0:
+            notes.append(f"{self._axes['Z'].name} points down: z is minus {self._axes['Z'].name}")
+        self.notes = tuple(notes)
+
+    def read(self, i: int) -> Slice:
+        """See `Source`."""
+        which, k = self._moments[i]
+        where, dataset = self._datasets[which]
+        try:
+            parts = [self._values(dataset[name], k) for name in self.velocity]
+            scalars = {name: self._values(dataset[name], k) for name in self.scalars}
+        except (OSError, RuntimeError, KeyError, ValueError) as error:
+            raise DataError(f"{where} (slice {i}): cannot be read: {error}") from error
+        roles = [r for r in "XYZ" if r in self._axes]
+        moving = dict(zip("XYZ", zip(parts, self._factors, strict=True), strict=False))
+        stack = []
+        for r in roles:
+            if r in moving:
+                values, factor = moving[r]
+                stack.append(values * factor)
+            else:
+                stack.append(np.where(np.isnan(parts[0]), np.nan, np.zeros_like(parts[0])))
+        return Slice(np.stack(stack, axis=-1), scalars)
+
+    def _values(self, variable: Any, k: int) -> np.ndarray:
+        """One slice of a variable with its axes in the order x, y, z, each increasing."""
+        time = self._roles.get("T")
+        pick: dict[str, Any] = {d: 0 for d in variable.dims if variable.sizes[d] == 1}
+        if time is not None and time in variable.dims:
+            pick[time] = k
+        kept = [self._axes[r] for r in "XYZ" if r in self._axes]
+        values = variable.isel(pick).transpose(*[axis.name for axis in kept]).values
+        if values.dtype.kind != "f":
+            values = values.astype(np.float64)
+        flips = tuple(n for n, axis in enumerate(kept) if axis.flipped)
+        return np.flip(values, flips) if flips else values
+
+    def _find_axes(self, u: Any, where: str, notes: list[str]) -> dict[str, _cf_axes.CfAxis]:
+        axes = {}
+        for r in "XYZ":
+            if r not in self._roles:
+                continue
+            name = self._roles[r]
+            if u.sizes[name] == 1:
+                notes.append(f"{name} has one entry: that axis and its velocity are left out")
+                continue
+            axes[r] = _cf_axes.axis(name, r, u.coords[name], convert=self._convert, where=where)
+        if len(axes) < 2:
+            raise DataError(
+                f"{where}: {u.name!r} has dimensions {dict(u.sizes)}; expected at least two axes "
+                "of x, y and z with two entries or more"
+            )
+        return axes
+
+    def _check_dims(self, variable: Any, u: Any, where: str, *, steady: bool = False) -> None:
+        wanted = {d: n for d, n in u.sizes.items() if n > 1 or d == self._roles.get("T")}
+        found = {d: n for d, n in variable.sizes.items() if n > 1 or d == self._roles.get("T")}
+        if steady and self._roles.get("T") not in found:
+            wanted.pop(self._roles.get("T"), None)
+        if found != wanted:
+            raise DataError(
+                f"{where}: {variable.name!r} has dimensions {found}, {u.name!r} has {wanted}; "
+                "expected values at the same places (an A-grid). Interpolate staggered components "
+                "to one grid first, or leave one out with velocity=('u', 'v')"
+            )
+
+    def _conversions(self, first: Any, where: str, notes: list[str]) -> list[Any]:
+        """What each component is multiplied by: to metres, degrees or pascals a second."""
+        factors: list[Any] = []
+        for r, name in zip("XYZ", self.velocity, strict=False):
+            axis, units = self._axes.get(r), str(first[name].attrs.get("units", ""))
+            if axis is None or not self._convert:
+                factors.append(1.0)
+                continue
+            sign = -1.0 if str(first[name].attrs.get("standard_name", "")).startswith("down") else 1
+            known = rate(units)
+            if axis.measure is None:
+                factors.append(sign)
+                continue
+            if known is None:
+                if axis.angle:
+                    message = (
+                        f"{name} has units {units!r} and {axis.name} is in degrees: {name} is "
+                        "taken as m/s. Set its attribute 'units', or use convert_units=False"
+                    )
+                    warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=5)
+                notes.append(f"{name} has units {units!r}: taken as m/s")
+                known = ("length", 1.0)
+            measure, factor = known
+            if measure == axis.measure:
+                factors.append(sign * factor)
+            elif measure == "length" and axis.angle:
+                factors.append(sign * factor * self._per_metre(r, first, notes))
+            else:
+                raise DataError(
+                    f"{where}: {name} is in {units!r}, but {axis.name} measures a {axis.measure}; "
+                    "convert one of them, leave this component out with velocity=('u', 'v'), or "
+                    "use convert_units=False"
+                )
+        return factors
+
+    def _per_metre(self, r: str, first: Any, notes: list[str]) -> Any:
+        """Degrees a metre: along a meridian, or along each parallel."""
+        degree = EARTH_RADIUS * math.pi / 180
+        if r != "X":
+            return 1 / degree
+        notes.append("velocities are in degrees a second")
+        kept = [q for q in "XYZ" if q in self._axes]
+        if "Y" in self._axes:
+            latitude = self._axes["Y"].nodes
+        elif "Y" in self._roles:
+            latitude = np.asarray(first[self._roles["Y"]].values, np.float64)
+        else:
+            raise DataError("degrees of longitude have a length only where a latitude is known")
+        if (np.abs(latitude) > 90 + 1e-6).any():
+            raise DataError(f"a latitude of {np.abs(latitude).max():g} degrees; expected up to 90")
+        cosine = np.cos(np.radians(latitude))
+        # At a pole east has no meaning: particles there do not turn.
+        scale = np.where(cosine > 1e-6, 1 / (degree * np.maximum(cosine, 1e-6)), 0.0)
+        if "Y" not in self._axes:
+            return float(scale[0])
+        return scale.reshape([-1 if q == "Y" else 1 for q in kept])
+
+    def _settle_times(self, times: Any) -> None:
+        names: list[str] = []
+        found: list[float | None] = []
+        name = self._roles.get("T")
+        epoch, first_known = None, False
+        for which, (where, dataset) in enumerate(self._datasets):
+            if which:
+                self._same_axes(dataset, where)
+            u = dataset[self.velocity[0]]
+            time = u.coords.get(name) if name else _scalar_time(u)
+            count = u.sizes[name] if name in u.dims else 1
+            if time is not None and times is None:
+                if not first_known:
+                    epoch, first_known = _cf_time.epoch_of(time), True
+                found.extend(float(t) for t in _cf_time.seconds(time, epoch, where))
+            else:
+                found.extend([None] * count)
+            self._moments.extend((which, k) for k in range(count))
+            names.extend([where] * count)
+        if epoch is not None:
+            self.epoch = f"seconds since {epoch[0]}, calendar {epoch[1]}"
+        self.names = tuple(names)
+        self.times = _times.settle(times, found, self.names)
+
+    def _same_axes(self, dataset: Any, where: str) -> None:
+        for name in (*self.velocity, *self.scalars):
+            if name not in dataset.data_vars:
+                raise DataError(f"{where}: has no variable {name!r}; {self.files[0]} has")
+        u = dataset[self.velocity[0]]
+        for r, known in self._axes.items():
+            if known.name in u.coords and u.sizes.get(known.name, 1) > 1:
+                here = _cf_axes.axis(
+                    known.name, r, u.coords[known.name], convert=self._convert, where=where
+                )
+                if here.flipped == known.flipped and np.array_equal(here.nodes, known.nodes):
+                    continue
+            raise DataError(
+                f"{where}: {known.name!r} differs from that of {self.files[0]}; expected the same "
+                "grid at all times"
+            )
+
+
+def _scalar_time(u: Any) -> Any:
+    for name, coordinate in u.coords.items():
+        if coordinate.ndim == 0 and _cf_axes.role(str(name), coordinate) == "T":
+            return coordinate
+    return None
+
+
+def open_files(files: Sequence[Path]) -> tuple[str, list[tuple[str, Any]]]:
+    """The format, and each file with its name, opened but not read."""
+    xarray = import_extra("xarray", extra="trace", purpose="reading NetCDF and Zarr")
+    zarr = files[0].suffix.lower() in ZARR
+    options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "netcdf4"}
+    opened = []
+    for i, path in enumerate(files):
+        try:
+            dataset = xarray.open_dataset(path, decode_times=False, cache=False, **options)
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise DataError(
+                f"{path} (file {i}): the file is damaged or not what its name says: {error}"
+            ) from error
+        opened.append((str(path), dataset))
+    return ("Zarr" if zarr else "NetCDF"), opened
