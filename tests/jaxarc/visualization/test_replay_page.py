@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import dataclasses
 import zlib
 
 import numpy as np
 import pytest
+from browser import launched, reading
 
 from jaxarc.utils import visualization as viz
 from jaxarc.utils.visualization._replays import pack_episode
 from worldloom import report
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-
 
 @pytest.fixture(scope="module")
 def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +29,9 @@ def path(recording, tmp_path_factory):
 @pytest.fixture
 def open_page(browser, path):
     """Open a page and wait for its player; nothing may be asked for or complained about."""
-    with contextlib.ExitStack() as stack:
-        complaints = []
-
-        def open_it(path=path, width=1360, height=950, **options):
-            size = {"width": width, "height": height}
-            context = browser.new_context(viewport=size, **options)
-            stack.callback(context.close)
-            page = context.new_page()
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on(
-                "request",
-                lambda asked: (
-                    None
-                    if asked.url.startswith(("data:", "blob:", path.as_uri()))
-                    else complaints.append(asked.url)
-                ),
-            )
-            page.goto(path.as_uri())
-            page.wait_for_selector("figure.arc-replays[data-state=ready]", timeout=20_000)
-            return page
-
+    ready = "figure.arc-replays[data-state=ready]"
+    with reading(browser, path, width=1360, height=950, ready=ready) as open_it:
         yield open_it
-        assert complaints == []
 
 
 def frame(page) -> int:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import pytest
+from browser import launched, reading
 
 from worldloom import report
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 COLOURS = ["#102030", "#f0c040", "#a0b0c0"]
 COUNT = 40
 
 
 @pytest.fixture(scope="module")
 def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -66,28 +53,8 @@ def path(tmp_path_factory):
 @pytest.fixture
 def open_page(browser, path):
     """Open the page; afterwards nothing may have been asked for or complained about."""
-    with contextlib.ExitStack() as stack:
-        complaints = []
-
-        def open_it(path=path, width=1280, **options):
-            context = browser.new_context(viewport={"width": width, "height": 800}, **options)
-            stack.callback(context.close)
-            page = context.new_page()
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on(
-                "request",
-                lambda asked: (
-                    None
-                    if asked.url.startswith(("data:", "blob:", path.as_uri()))
-                    else complaints.append(asked.url)
-                ),
-            )
-            page.goto(path.as_uri())
-            return page
-
+    with reading(browser, path, width=1280, height=800) as open_it:
         yield open_it
-        assert complaints == []
 
 
 def replay(page, number=0):

@@ -1,0 +1,144 @@
+"""Tracks as few bytes: which of them a page shows, and how they are packed."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from typing import Any
+
+import numpy as np
+
+from jaxtrace.export._columns import part, take
+from jaxtrace.tracking import Trajectory
+
+JUMP = 16
+"""A flag beside the status: the particle did not come here on a straight line."""
+
+_FEW_FRAMES = 30
+_SAMPLE = 2000
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """The records and particles that are shown."""
+
+    rows: np.ndarray
+    particles: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """Bytes for the page, and what it needs to read them."""
+
+    data: bytes
+    low: np.ndarray
+    high: np.ndarray
+    ranges: dict[str, tuple[float, float]]
+    """The colours to choose from, each with the values at its ends."""
+
+
+def choose(trajectory: Trajectory, names: list[str], max_bytes: int) -> Choice:
+    """As many records and particles as fit into `max_bytes`, measured on a few of them.
+
+    Records are thinned out first, down to 30, which the page draws a smooth way through; then
+    particles. They come in a random order, so that the first of them are a sample.
+    """
+    order = np.random.default_rng(0).permutation(trajectory.N)
+
+    def room(frames: int) -> int:
+        """How many particles fit, if so many records of each are kept."""
+        sample = Choice(_evenly(trajectory.T, frames), order[:_SAMPLE])
+        size = len(pack(trajectory, sample, names).data)
+        return int(max_bytes * len(sample.particles) / size)
+
+    frames = trajectory.T
+    while (fit := room(frames)) < trajectory.N and frames > _FEW_FRAMES:
+        frames = max(_FEW_FRAMES, min(frames - 1, int(frames * fit / trajectory.N)))
+    return Choice(_evenly(trajectory.T, frames), order[: max(1, fit)])
+
+
+def _evenly(count: int, wanted: int) -> np.ndarray:
+    return np.unique(np.linspace(0, count - 1, min(count, wanted)).round().astype(int))
+
+
+def pack(trajectory: Trajectory, choice: Choice, names: list[str]) -> Packed:
+    """Positions in 16 bits an axis, status, and 8 bits for each colour, deflated.
+
+    All arrays are `[records, particles]`: the low bytes and the high bytes of each axis, flags, and
+    one array a colour. A position is kept as how far it is from where the last two led to, even
+    numbers for forth and odd ones for back; a colour as its change.
+    """
+    positions = _table(trajectory, "positions", choice)
+    flat = positions.reshape(-1, trajectory.dim)
+    low, high = _box(flat.min(axis=0), flat.max(axis=0))
+    planes = []
+    for i in range(trajectory.dim):
+        share = (positions[..., i].astype(np.float64) - low[i]) / (high[i] - low[i])
+        steps = _signs(_differences(_differences(np.round(65535 * share).astype(np.uint16))))
+        planes += [(steps & 255).astype(np.uint8), (steps >> 8).astype(np.uint8)]
+    planes.append(_flags(trajectory, choice, positions, high - low))
+    ranges = {}
+    for name in names:
+        values = _table(trajectory, name, choice).astype(np.float64)
+        finite = values[np.isfinite(values)]
+        # The fastest few in a thousand do not decide the colours of all.
+        least, most = np.percentile(finite, [0.2, 99.8]) if finite.size else (0.0, 1.0)
+        ranges[name] = (float(least), float(most) if most > least else float(least) + 1.0)
+        share = (np.nan_to_num(values, nan=least) - least) / (ranges[name][1] - least)
+        planes.append(_differences(np.round(255 * np.clip(share, 0, 1)).astype(np.uint8)))
+    data = zlib.compress(b"".join(plane.tobytes() for plane in planes), 6)
+    return Packed(data, low, high, ranges)
+
+
+def _box(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The corners of the box to draw: round numbers, where those are near."""
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    flat = high <= low
+    low, high = np.where(flat, low - 0.5, low), np.where(flat, high + 0.5, high)
+    step = 10.0 ** np.floor(np.log10(high - low)) / 2
+    below, above = np.floor(low / step) * step, np.ceil(high / step) * step
+    slack = 0.04 * (high - low)
+    return np.where(low - below < slack, below, low), np.where(above - high < slack, above, high)
+
+
+def _flags(
+    trajectory: Trajectory, choice: Choice, positions: np.ndarray, extent: np.ndarray
+) -> np.ndarray:
+    """The status, and whether a particle jumped: to an inlet, or to the other side of the box."""
+    flags = _table(trajectory, "status", choice).astype(np.uint8)
+    jumped = (np.abs(np.diff(positions, axis=0)) > 0.5 * extent).any(axis=2)
+    if trajectory.generations is not None:
+        jumped |= np.diff(_table(trajectory, "generation", choice), axis=0) > 0
+    flags[1:] |= np.where(jumped, JUMP, 0).astype(np.uint8)
+    return flags
+
+
+def _table(trajectory: Trajectory, name: str, choice: Choice) -> np.ndarray:
+    everyone = slice(None)
+    rows = [
+        take(trajectory, name, slice(row, row + 1), everyone)[0][choice.particles]
+        for row in choice.rows.tolist()
+    ]
+    return np.stack(rows)
+
+
+def _differences(table: np.ndarray) -> np.ndarray:
+    """Each record less the one before; unsigned numbers wrap around."""
+    result = table.copy()
+    result[1:] -= table[:-1]
+    return result
+
+
+def _signs(steps: np.ndarray) -> np.ndarray:
+    """Small steps, forth or back, as small numbers: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    signed = steps.view(np.int16)
+    return (signed.view(np.uint16) << 1) ^ (signed >> 15).view(np.uint16)
+
+
+def alive_counts(trajectory: Trajectory, rows: np.ndarray) -> list[int]:
+    """How many of all particles are alive at each record."""
+    everyone: Any = slice(None)
+    return [
+        int((part(trajectory.status, slice(row, row + 1), everyone) == 0).sum())
+        for row in rows.tolist()
+    ]
