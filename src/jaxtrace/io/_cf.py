@@ -212,7 +212,7 @@ class CfSeries:
             if which:
                 self._same_axes(dataset, where)
             u = dataset[self.velocity[0]]
-            time = u.coords.get(name) if name else _scalar_time(u)
+            time = _cf_axes.coordinate_of(u, name) if name else _scalar_time(u)
             count = u.sizes[name] if name in u.dims else 1
             if time is not None and times is None:
                 if not first_known:

@@ -77,12 +77,19 @@ def role(name: str, variable: Any) -> str | None:
     return None
 
 
+def coordinate_of(variable: Any, dim: str) -> Any:
+    """The coordinates along a dimension; `None` where xarray would count from 0."""
+    if dim in variable.coords:
+        return variable.coords[dim]
+    return None
+
+
 def roles(variable: Any, where: str) -> dict[str, str]:
     """For each of X, Y, Z, T the dimension of a variable that is that axis."""
     found: dict[str, str] = {}
     for dim in variable.dims:
         length = variable.sizes[dim]
-        coordinate = variable.coords.get(dim)
+        coordinate = coordinate_of(variable, dim)
         which = None
         if coordinate is not None:
             which = role(dim, coordinate)

@@ -60,7 +60,8 @@ def choose(
     if wanted is None:
         return _obvious(arrays, dim, where)
     if isinstance(wanted, str):
-        array = by_name(arrays, wanted, where)
+        enough = [a for a in arrays if a.name != wanted or a.components >= dim]
+        array = by_name(enough if any(a.name == wanted for a in enough) else arrays, wanted, where)
         if array.components < dim:
             raise DataError(
                 f"{where}: velocity={wanted!r} has {array.components} components, and the data is "
@@ -81,7 +82,7 @@ def _obvious(arrays: Sequence[ArrayInfo], dim: int, where: str) -> tuple[ArrayIn
     vectors = [a for a in vectors if a.components >= dim]
     names = {a.name for a in vectors}
     if len(names) == 1:
-        return (by_name(arrays, names.pop(), where),)
+        return (by_name(vectors, names.pop(), where),)
     if len(names) > 1:
         raise DataError(
             f"{where}: {sorted(names)} may each be the velocity; say which with velocity=.... "

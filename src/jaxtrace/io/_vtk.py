@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxtrace.io._block import GHOSTS, ArrayInfo, Block
+from jaxtrace.io._block import GHOSTS, ArrayInfo, Block, join
 from jaxtrace.io._errors import DataError
 from worldloom._extras import import_extra
 
@@ -54,29 +54,39 @@ def header(path: Path) -> Header:
         info = reader.GetOutputInformation(0)
         key = _vtk("vtkCommonExecutionModel").vtkStreamingDemandDrivenPipeline.TIME_STEPS()
         times = tuple(float(t) for t in info.Get(key)) if info.Has(key) else ()
-        if path.suffix.lower() in (".vtkhdf", ".hdf"):
-            return Header(None, times)
-        return Header(tuple(_infos(info)), times)
+        if not _is_hdf(path):
+            return Header(tuple(_infos(info)), times)
+        if not times:
+            _select(reader, ())
+            time = _time(_update(reader, path))
+            times = () if time is None else (time,)
+        return Header(None, times)
 
 
 def read(path: Path, step: int = 0, names: Collection[str] | None = None) -> Block:
     """One slice of a file, with the arrays in `names`; `None` reads all."""
     with _quiet(path):
         reader = _reader(path)
-        if path.suffix.lower() in (".vtkhdf", ".hdf"):
+        if path.suffix.lower() != ".vtk":
             reader.UpdateInformation()
+            if names is not None:
+                _select(reader, names)
+        if _is_hdf(path):
             reader.SetStep(step)
-        if path.suffix.lower() != ".vtk" and names is not None:
-            reader.UpdateInformation()
-            for selection in (
-                reader.GetPointDataArraySelection(),
-                reader.GetCellDataArraySelection(),
-            ):
-                selection.DisableAllArrays()
-                for name in (*names, GHOSTS):
-                    if selection.ArrayExists(name):
-                        selection.EnableArray(name)
         return _block(_update(reader, path), path, names)
+
+
+def _is_hdf(path: Path) -> bool:
+    return path.suffix.lower() in (".vtkhdf", ".hdf")
+
+
+def _select(reader: Any, names: Collection[str]) -> None:
+    """Have only these arrays read."""
+    for selection in (reader.GetPointDataArraySelection(), reader.GetCellDataArraySelection()):
+        selection.DisableAllArrays()
+        for name in (*names, GHOSTS):
+            if selection.ArrayExists(name):
+                selection.EnableArray(name)
 
 
 def _vtk(module: str) -> Any:
@@ -139,8 +149,15 @@ def _infos(info: Any) -> Iterator[ArrayInfo]:
 
 
 def _block(data: Any, path: Path, names: Collection[str] | None) -> Block:
-    if data.IsA("vtkPartitionedDataSet") or data.IsA("vtkPolyData"):
-        data = _as_mesh(data)
+    if data.IsA("vtkPartitionedDataSet"):
+        parts = [data.GetPartition(i) for i in range(data.GetNumberOfPartitions())]
+        labels = [f"{path} (part {i})" for i in range(len(parts))]
+        return join([_block(part, path, names) for part in parts], labels)
+    if data.IsA("vtkPolyData"):
+        append = _vtk("vtkFiltersCore").vtkAppendFilter()
+        append.AddInputData(data)
+        append.Update()
+        data = append.GetOutput()
     common: dict[str, Any] = {
         "point_data": _arrays(data.GetPointData(), names),
         "cell_data": _arrays(data.GetCellData(), names),
@@ -186,21 +203,6 @@ def _image(data: Any, common: dict[str, Any]) -> Block:
     z, y, x = np.meshgrid(*steps[::-1], indexing="ij")
     places = np.stack([x, y, z], axis=-1).reshape(-1, 3) @ turn.T + origin
     return Block(extent=extent, points=places, **common)
-
-
-def _as_mesh(data: Any) -> Any:
-    """Surfaces and partitions as one unstructured grid."""
-    append = _vtk("vtkFiltersCore").vtkAppendFilter()
-    if data.IsA("vtkPolyData"):
-        append.AddInputData(data)
-    else:
-        parts = [data.GetPartition(i) for i in range(data.GetNumberOfPartitions())]
-        if len(parts) == 1 and not parts[0].IsA("vtkPolyData"):
-            return parts[0]
-        for part in parts:
-            append.AddInputData(part)
-    append.Update()
-    return append.GetOutput()
 
 
 def _points(data: Any) -> np.ndarray:

@@ -6,9 +6,10 @@ import files
 import numpy as np
 import pytest
 import vtk
+from vtkmodules.util.vtkAlgorithm import VTKPythonAlgorithmBase
 
 import jaxtrace as jt
-from jaxtrace.io import DataError, open_dataset
+from jaxtrace.io import open_dataset
 
 UNIFORM = (np.linspace(-1.0, 1.0, 5), np.linspace(0.0, 2.0, 4), np.linspace(2.0, 3.0, 3))
 
@@ -205,18 +206,48 @@ def test_pieces_of_grids_are_put_together(suffix, tmp_path):
     assert np.abs(dataset.slice(0).velocity.reshape(-1, 3) - wanted).max() < 1e-5
 
 
-def test_vtkhdf_one_file_a_time_and_one_file_for_all(tmp_path):
+class InTime(VTKPythonAlgorithmBase):
+    """A source with time steps, for the writer that asks for them."""
+
+    def __init__(self, make, kind):
+        super().__init__(nInputPorts=0, nOutputPorts=1, outputType=kind)
+        self._make = make
+
+    def RequestInformation(self, _request, _inputs, outputs):
+        keys, info = vtk.vtkStreamingDemandDrivenPipeline, outputs.GetInformationObject(0)
+        info.Set(keys.TIME_STEPS(), list(files.TIMES), len(files.TIMES))
+        info.Set(keys.TIME_RANGE(), [files.TIMES[0], files.TIMES[-1]], 2)
+        return 1
+
+    def RequestData(self, _request, _inputs, outputs):
+        key = vtk.vtkStreamingDemandDrivenPipeline.UPDATE_TIME_STEP()
+        info = outputs.GetInformationObject(0)
+        t = info.Get(key) if info.Has(key) else files.TIMES[0]
+        out = vtk.vtkDataObject.GetData(outputs)
+        out.ShallowCopy(self._make(t))
+        out.GetInformation().Set(vtk.vtkDataObject.DATA_TIME_STEP(), t)
+        return 1
+
+
+@pytest.mark.parametrize("kind", ["vtkUnstructuredGrid", "vtkImageData"])
+def test_one_vtkhdf_file_holds_all_times(kind, tmp_path):
+    data, _ = make(".vtu" if kind == "vtkUnstructuredGrid" else ".vti")
+    source = InTime(data, kind)
+    writer = vtk.vtkHDFWriter()
+    writer.SetInputConnection(source.GetOutputPort())
+    writer.SetFileName(str(tmp_path / "a.vtkhdf"))
+    writer.SetWriteAllTimeSteps(True)
+    assert writer.Write() == 1
+    dataset = open_dataset(tmp_path / "a.vtkhdf", scalars=("temperature",))
+    assert (len(dataset.files), len(dataset)) == (1, 3)
+    check(dataset)
+
+
+def test_vtkhdf_files_of_one_time_each(tmp_path):
     data, _ = make(".vtu")
     for i, t in enumerate(files.TIMES):
         files.write(data(t), tmp_path / f"a{i}.vtkhdf")
-    with pytest.raises(DataError, match=r"a0\.vtkhdf.*does not say its time; give"):
-        open_dataset(tmp_path / "a*.vtkhdf")
-    names = [(t, f"a{i}.vtu") for i, t in enumerate(files.TIMES)]
-    for i, t in enumerate(files.TIMES):
-        files.write(data(t), tmp_path / f"a{i}.vtu")
-    source = vtk.vtkPVDReader() if hasattr(vtk, "vtkPVDReader") else None
-    assert names
-    assert source is None or source
+    check(open_dataset(tmp_path / "a*.vtkhdf", scalars=("temperature",)))
 
 
 def test_points_without_cells_are_scattered(tmp_path):
