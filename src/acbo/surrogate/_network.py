@@ -1,0 +1,283 @@
+"""The surrogate: a table of samples in, a posterior over graphs out.
+
+A pair of variables is a token. Samples are summarised first, by closed-form statistics and by
+learned moments; then tokens look along their row (all effects of i) and, in the next block, along
+their column (all causes of j), and in every block along all paths from i over k to j.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from acbo.scm import Samples
+from acbo.surrogate import _statistics
+from acbo.surrogate._statistics import pair_statistics
+
+
+@dataclass(frozen=True)
+class SurrogateConfig:
+    """Sizes of the network.
+
+    **Arguments:**
+
+    - `hidden`: numbers a token has; a multiple of `heads`.
+    - `blocks`: how often tokens look at each other; even, so that rows and columns take turns.
+    - `heads`: attention heads.
+    - `moments`: learned moments a pair of variables has.
+    - `compute_dtype`: the type in which blocks compute: `"float32"` or `"bfloat16"`.
+    """
+
+    hidden: int = 64
+    blocks: int = 4
+    heads: int = 4
+    moments: int = 32
+    compute_dtype: str = "float32"
+
+    def __post_init__(self):
+        for name in ("hidden", "blocks", "heads", "moments"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}; expected a positive integer")
+        if self.hidden % self.heads:
+            raise ValueError(
+                f"hidden={self.hidden} is not a multiple of heads={self.heads}; "
+                "each head takes an equal share"
+            )
+        if self.blocks % 2:
+            raise ValueError(f"blocks={self.blocks} is odd; rows and columns take turns")
+        if self.compute_dtype not in ("float32", "bfloat16"):
+            raise ValueError(
+                f"compute_dtype={self.compute_dtype!r}; expected 'float32' or 'bfloat16'"
+            )
+
+
+class Prediction(NamedTuple):
+    """What the network says about one table.
+
+    **Attributes:**
+
+    - `edge_logits`: log odds of an edge from i to j; the diagonal and padding are very low.
+    - `cause_scores`: how much i adds to the score of a set of causes of j.
+    - `cause_pairs`: vectors; the product of those of i and k for the same j is what both add
+      together.
+    - `tokens`: the last layer, for networks that go on from here.
+    """
+
+    edge_logits: Float[Array, "d d"]
+    cause_scores: Float[Array, "d d"]
+    cause_pairs: Float[Array, "d d rank"]
+    tokens: Float[Array, "d d hidden"]
+
+
+_RANK = 8
+_NEVER = -30.0
+
+
+class Surrogate(eqx.Module):
+    """Predicts the causal graph from samples; see the module's head.
+
+    The order of variables and of samples does not matter: permuting variables permutes the answer.
+
+    ```python
+    import jax
+    from acbo.scm import Family
+    from acbo.surrogate import Surrogate, SurrogateConfig
+
+    network = Surrogate(SurrogateConfig(hidden=16, blocks=2), key=jax.random.key(0))
+    study = Family().study(jax.random.key(1), 5, 100)
+    assert network(study.samples).edge_logits.shape == (5, 5)
+    ```
+    """
+
+    moments: Moments
+    mix: eqx.nn.Linear
+    diagonal: Float[Array, " hidden"]
+    blocks: Block
+    norm: eqx.nn.LayerNorm
+    wide: eqx.nn.Linear
+    narrow: eqx.nn.Linear
+    config: SurrogateConfig = eqx.field(static=True)
+
+    def __init__(self, config: SurrogateConfig = SurrogateConfig(), *, key: PRNGKeyArray):
+        keys = jax.random.split(key, 6)
+        hidden = config.hidden
+        self.config = config
+        self.moments = Moments(config.moments, key=keys[0])
+        self.mix = eqx.nn.Linear(config.moments + _statistics.COUNT, hidden, key=keys[1])
+        self.diagonal = 0.1 * jax.random.normal(keys[2], (hidden,))
+        block_keys = jax.random.split(keys[3], config.blocks)
+        self.blocks = eqx.filter_vmap(lambda key: Block(hidden, config.heads, key=key))(block_keys)
+        self.norm = eqx.nn.LayerNorm(hidden)
+        self.wide = eqx.nn.Linear(2 * hidden, hidden, key=keys[4])
+        narrow = eqx.nn.Linear(hidden, 2 + _RANK, key=keys[5])
+        self.narrow = eqx.tree_at(lambda layer: layer.weight, narrow, 0.1 * narrow.weight)
+
+    def __call__(self, samples: Samples) -> Prediction:
+        """The posterior for one table. Use `jax.vmap` for many."""
+        variables = samples.variables
+        d = variables.shape[0]
+        eye = jnp.eye(d)[..., None]
+        known = jnp.concatenate([self.moments(samples), pair_statistics(samples)], axis=-1)
+        tokens = linear(self.mix, known) + eye * self.diagonal[None, None, :]
+
+        dtype = jnp.dtype(self.config.compute_dtype)
+        dynamic, static = eqx.partition(self.blocks, eqx.is_array)
+        dynamic = jax.tree.map(lambda leaf: leaf.astype(dtype), dynamic)
+
+        def apply(tokens, block):
+            return eqx.combine(block, static)(tokens, variables), None
+
+        tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic)
+        tokens = normalise(self.norm, tokens.astype(jnp.float32))
+        both = jnp.concatenate([tokens, jnp.swapaxes(tokens, 0, 1)], axis=-1)
+        out = linear(self.narrow, jax.nn.relu(linear(self.wide, both)))
+        possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
+        return Prediction(
+            edge_logits=jnp.where(possible, out[..., 0], _NEVER),
+            cause_scores=jnp.where(possible, out[..., 1], _NEVER),
+            cause_pairs=jnp.where(possible[..., None], out[..., 2:], 0.0),
+            tokens=tokens,
+        )
+
+
+class Moments(eqx.Module):
+    """Learned moments: the mean over samples of a feature of i times a feature of j."""
+
+    first: eqx.nn.Linear
+    cause: eqx.nn.Linear
+    effect: eqx.nn.Linear
+
+    def __init__(self, count: int, *, key: PRNGKeyArray):
+        keys = jax.random.split(key, 3)
+        self.first = eqx.nn.Linear(4, count, key=keys[0])
+        self.cause = eqx.nn.Linear(count, count, key=keys[1])
+        self.effect = eqx.nn.Linear(count, count, key=keys[2])
+
+    def __call__(self, samples: Samples) -> Float[Array, "d d moments"]:
+        """One vector for each pair."""
+        x, rows = samples.values.T, samples.rows.astype(samples.values.dtype)
+        m = samples.intervened.T.astype(x.dtype)
+        other = jnp.broadcast_to(m.max(axis=0, keepdims=True), m.shape)
+        # Samples come last: one large matrix product a layer, one small one a moment.
+        cells = jnp.stack([x, m, other, x * m]).reshape(4, -1)
+        features = jax.nn.relu(across(self.first, cells))
+        cause = across(self.cause, features).reshape(-1, *x.shape)
+        effect = across(self.effect, features).reshape(-1, *x.shape)
+        share = rows / jnp.maximum(rows.sum(), 1.0)
+        products = (cause * share[None, None, :]) @ jnp.swapaxes(effect, 1, 2)
+        return jnp.moveaxis(products, 0, -1)
+
+
+class Block(eqx.Module):
+    """Tokens look along their row and along paths; then each thinks by itself.
+
+    The answer is turned: the next block looks along columns.
+    """
+
+    rows: Attention
+    paths: Paths
+    norm: eqx.nn.LayerNorm
+    wide: eqx.nn.Linear
+    narrow: eqx.nn.Linear
+
+    def __init__(self, hidden: int, heads: int, *, key: PRNGKeyArray):
+        keys = jax.random.split(key, 4)
+        self.rows = Attention(hidden, heads, key=keys[0])
+        self.paths = Paths(hidden, key=keys[1])
+        self.norm = eqx.nn.LayerNorm(hidden)
+        self.wide = eqx.nn.Linear(hidden, 2 * hidden, key=keys[2])
+        self.narrow = eqx.nn.Linear(2 * hidden, hidden, key=keys[3])
+
+    def __call__(
+        self, tokens: Float[Array, "d d hidden"], variables: Bool[Array, " d"]
+    ) -> Float[Array, "d d hidden"]:
+        """The tokens after one look, turned."""
+        tokens = tokens + self.rows(tokens, variables)
+        tokens = tokens + self.paths(tokens, variables)
+        thought = jax.nn.relu(linear(self.wide, normalise(self.norm, tokens)))
+        return jnp.swapaxes(tokens + linear(self.narrow, thought), 0, 1)
+
+
+class Attention(eqx.Module):
+    """Attention along the second axis."""
+
+    norm: eqx.nn.LayerNorm
+    ask: eqx.nn.Linear
+    answer: eqx.nn.Linear
+    heads: int = eqx.field(static=True)
+
+    def __init__(self, hidden: int, heads: int, *, key: PRNGKeyArray):
+        keys = jax.random.split(key, 2)
+        self.norm = eqx.nn.LayerNorm(hidden)
+        self.ask = eqx.nn.Linear(hidden, 3 * hidden, use_bias=False, key=keys[0])
+        self.answer = eqx.nn.Linear(hidden, hidden, key=keys[1])
+        self.heads = heads
+
+    def __call__(
+        self, tokens: Float[Array, "a b hidden"], variables: Bool[Array, " b"]
+    ) -> Float[Array, "a b hidden"]:
+        """What each token hears; padding is not heard."""
+        a, b, hidden = tokens.shape
+        asked = linear(self.ask, normalise(self.norm, tokens))
+        asked = asked.reshape(a, b, 3, self.heads, hidden // self.heads)
+        query, key, value = (jnp.swapaxes(asked[:, :, part], 1, 2) for part in range(3))
+        weight = query @ jnp.swapaxes(key, -1, -2) * (hidden // self.heads) ** -0.5
+        weight = jnp.where(variables[None, None, None, :], weight, -1e9)
+        heard = jax.nn.softmax(weight, axis=-1) @ value
+        return linear(self.answer, jnp.swapaxes(heard, 1, 2).reshape(a, b, hidden))
+
+
+class Paths(eqx.Module):
+    """What leads from i over any k to j."""
+
+    norm: eqx.nn.LayerNorm
+    legs: eqx.nn.Linear
+    answer: eqx.nn.Linear
+
+    def __init__(self, hidden: int, *, key: PRNGKeyArray):
+        keys = jax.random.split(key, 2)
+        self.norm = eqx.nn.LayerNorm(hidden)
+        self.legs = eqx.nn.Linear(hidden, hidden, key=keys[0])
+        self.answer = eqx.nn.Linear(hidden // 2, hidden, key=keys[1])
+
+    def __call__(
+        self, tokens: Float[Array, "d d hidden"], variables: Bool[Array, " d"]
+    ) -> Float[Array, "d d hidden"]:
+        """What each token learns from its paths; padding is no way."""
+        legs = linear(self.legs, normalise(self.norm, tokens))
+        legs = jnp.where((variables[:, None] & variables[None, :])[..., None], legs, 0)
+        first, second = jnp.split(jnp.moveaxis(legs, -1, 0), 2, axis=0)
+        count = jnp.maximum(variables.sum(), 1).astype(tokens.dtype)
+        ways = first @ second * count**-0.5
+        return linear(self.answer, jnp.moveaxis(ways, 0, -1))
+
+
+def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
+    """A linear layer along the last axis of anything, as one matrix product."""
+    out = x @ layer.weight.T
+    if layer.bias is None:
+        return out
+    return out + layer.bias.reshape((1,) * (out.ndim - 1) + (-1,))
+
+
+def across(layer: eqx.nn.Linear, x: Float[Array, "n cells"]) -> Float[Array, "m cells"]:
+    """A linear layer along the first axis."""
+    assert layer.bias is not None
+    return layer.weight @ x + layer.bias[:, None]
+
+
+def normalise(layer: eqx.nn.LayerNorm, x: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]:
+    """Layer normalisation along the last axis of anything, computed in float32."""
+    wide = x.astype(jnp.float32)
+    mean = wide.mean(axis=-1, keepdims=True)
+    wide = (wide - mean) * lax.rsqrt(((wide - mean) ** 2).mean(axis=-1, keepdims=True) + 1e-5)
+    shape = (1,) * (x.ndim - 1) + (-1,)
+    assert layer.weight is not None
+    assert layer.bias is not None
+    return wide.astype(x.dtype) * layer.weight.reshape(shape) + layer.bias.reshape(shape)

@@ -1,0 +1,41 @@
+"""How the network in the wheel was made. `worldloom acbo train surrogate` makes it again."""
+
+from __future__ import annotations
+
+from acbo.scm import Family
+from acbo.surrogate._curriculum import Curriculum, Lesson
+from acbo.surrogate._network import SurrogateConfig
+from acbo.surrogate._train import TrainingConfig
+
+_EDGES = (0.5, 1.6)
+_REACH = (0.3, 1.0)
+
+SHIPPED_SEED = 20261116
+SHIPPED_SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32)
+SHIPPED_TRAINING = TrainingConfig(steps=11_000, learning_rate=1e-3)
+SHIPPED_CURRICULUM = Curriculum(
+    lessons=(
+        Lesson(variables=(2, 5), rows=(16, 128), batch=64, weight=4.0),
+        Lesson(variables=(2, 5), rows=(128, 1024), batch=16, weight=1.0),
+        Lesson(variables=(5, 10), rows=(32, 128), batch=32, weight=2.0),
+        Lesson(variables=(5, 10), rows=(128, 1024), batch=8, weight=1.0),
+        Lesson(variables=(10, 20), rows=(64, 256), batch=8, weight=1.0),
+        Lesson(variables=(10, 20), rows=(256, 1024), batch=4, weight=1.0),
+    ),
+    families=(
+        (Family(edges_per_variable=_EDGES), 0.35),
+        (Family(edges_per_variable=_EDGES, mechanism="fourier"), 0.30),
+        (Family(edges_per_variable=_EDGES, noise="laplace", reach=_REACH, targets=2), 0.10),
+        (Family(edges_per_variable=_EDGES, mechanism="polynomial"), 0.10),
+        (
+            Family(
+                graph="scale_free",
+                edges_per_variable=(1.0, 2.0),
+                mechanism="fourier",
+                noise="uniform",
+            ),
+            0.08,
+        ),
+        (Family(graph="scale_free", edges_per_variable=(1.0, 2.0), reach=_REACH), 0.07),
+    ),
+)

@@ -1,0 +1,170 @@
+"""The training of the surrogate: data, gradients and updates in one compiled loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+import worldloom as wl
+from acbo.surrogate._curriculum import Curriculum, Lesson
+from acbo.surrogate._loss import (
+    Metrics,
+    acyclicity_penalty,
+    edge_loss,
+    parent_set_loss,
+)
+from acbo.surrogate._network import Surrogate, SurrogateConfig
+from acbo.surrogate._parent_sets import parent_set_table
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    **Arguments:**
+
+    - `steps`: how many updates.
+    - `learning_rate`: its highest value, after a warm-up of a fiftieth of the steps; it then falls
+      along a cosine to a hundredth.
+    - `weight_decay`, `clip`: of AdamW, and the largest norm of a gradient.
+    - `parent_sets`: weight of the loss of whole sets of causes, of up to `max_parent_size`.
+    - `acyclicity`: weight of the penalty on cycles; 0 leaves it out.
+    - `average`: how much of the running average of the parameters is kept each step.
+    """
+
+    steps: int = 10_000
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    parent_sets: float = 0.1
+    max_parent_size: int = 3
+    acyclicity: float = 0.0
+    average: float = 0.998
+
+    def __post_init__(self):
+        if self.steps < 1:
+            raise ValueError(f"steps={self.steps}; expected at least 1")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average={self.average}; expected a share, 0 <= average < 1")
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """AdamW with a warm-up, a cosine and clipping."""
+        warm_up = max(1, self.steps // 50)
+        rate = optax.warmup_cosine_decay_schedule(
+            0.0, self.learning_rate, warm_up, max(self.steps, warm_up + 1), self.learning_rate / 100
+        )
+        return optax.chain(
+            optax.clip_by_global_norm(self.clip), optax.adamw(rate, weight_decay=self.weight_decay)
+        )
+
+
+class TrainState(eqx.Module):
+    """All that training carries. `average` is what one should use in the end."""
+
+    network: Surrogate
+    optimiser: optax.OptState
+    average: Surrogate
+    key: PRNGKeyArray
+
+
+class TrainStep(eqx.Module):
+    """One update: draw a lesson, draw its data, follow the gradient."""
+
+    curriculum: Curriculum = eqx.field(static=True)
+    config: TrainingConfig = eqx.field(static=True)
+
+    def __call__(self, state: TrainState, t: Int[Array, ""]) -> tuple[TrainState, Metrics]:
+        """A step of `worldloom.run`."""
+        key = jax.random.fold_in(state.key, t)
+        pick, draw = jax.random.split(key)
+        which = self.curriculum.pick_lesson(pick)
+        branches = [
+            lambda network, lesson=lesson: self._learn(network, draw, lesson)
+            for lesson in self.curriculum.lessons
+        ]
+        (loss, (edges, sets)), gradient = lax.switch(which, branches, state.network)
+
+        optimiser = self.config.optimiser()
+        updates, memory = optimiser.update(
+            gradient, state.optimiser, eqx.filter(state.network, eqx.is_array)
+        )
+        network = eqx.apply_updates(state.network, updates)
+        # The average follows quickly at first, when it has nothing to remember.
+        keep = jnp.minimum(self.config.average, (1.0 + t) / (10.0 + t))
+        average = jax.tree.map(lambda a, b: keep * a + (1 - keep) * b, state.average, network)
+        metrics = Metrics(loss, edges, sets, optax.global_norm(gradient), which.astype(jnp.int32))
+        return TrainState(network, memory, average, state.key), metrics
+
+    def _learn(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson):
+        data, choose = jax.random.split(key)
+        graphs, samples = self.curriculum.studies(data, lesson)
+        size = graphs.variables.sum(axis=1)
+        u = jax.random.uniform(choose, (lesson.batch,))
+        targets = jnp.floor(u * size).astype(jnp.int32)
+        sets = parent_set_table(lesson.variables[1], self.config.max_parent_size)
+
+        def loss(network: Surrogate) -> tuple[Float[Array, ""], tuple[Array, Array]]:
+            predictions = jax.vmap(network)(samples)
+            edges = jax.vmap(edge_loss)(predictions, graphs).mean()
+            whole = jax.vmap(parent_set_loss, in_axes=(0, 0, 0, None))(
+                predictions, graphs, targets, jnp.asarray(sets)
+            ).mean()
+            total = edges + self.config.parent_sets * whole
+            if self.config.acyclicity:
+                cycles = jax.vmap(acyclicity_penalty)(predictions.edge_logits).mean()
+                total = total + self.config.acyclicity * cycles
+            return total, (edges, whole)
+
+        return eqx.filter_value_and_grad(loss, has_aux=True)(network)
+
+
+def begin_training(
+    key: PRNGKeyArray,
+    *,
+    surrogate: SurrogateConfig = SurrogateConfig(),
+    config: TrainingConfig = TrainingConfig(),
+) -> TrainState:
+    """A new network and everything that training it needs."""
+    first, second = jax.random.split(key)
+    network = Surrogate(surrogate, key=first)
+    memory = config.optimiser().init(eqx.filter(network, eqx.is_array))
+    return TrainState(network, memory, network, second)
+
+
+def train_surrogate(
+    key: PRNGKeyArray,
+    curriculum: Curriculum,
+    *,
+    surrogate: SurrogateConfig = SurrogateConfig(),
+    config: TrainingConfig = TrainingConfig(),
+    save: object = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    progress: bool | str = "training",
+) -> wl.RunResult:
+    """Train a surrogate. The result's `state.average` is the trained network.
+
+    Everything, the drawing of models and data too, is one program on `worldloom.run`.
+
+    **Arguments:**
+
+    - `save`: what to record; by default the `Metrics` of every step.
+    - `checkpoint`: a folder. With `resume=True` a run that was stopped goes on, bit for bit.
+    """
+    state = begin_training(key, surrogate=surrogate, config=config)
+    return wl.run(
+        TrainStep(curriculum, config),
+        state,
+        length=config.steps,
+        save=wl.Every() if save is None else save,
+        checkpoint=None if checkpoint is None else wl.Checkpoint(checkpoint, seconds=120.0),
+        resume=resume,
+        progress=progress,
+    )
