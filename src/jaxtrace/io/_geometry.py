@@ -114,8 +114,9 @@ class Mesh:
     def nbytes(self) -> int:
         """Bytes that the mesh and its search take on the device, about."""
         numbers = self.dim * (self.dim + 1) * float_dtype().itemsize
-        # Corners and neighbours, and about eight entries of the hash of bins.
-        return self.cells * (numbers + 8 * (self.dim + 1) + 32)
+        # Corners and neighbours; the hash of bins has about this many bytes a cell.
+        bins = 64 if self.dim == 3 else 32
+        return self.cells * (numbers + 8 * (self.dim + 1) + bins)
 
     def field(self, data: Any, times: Any, **options: Any) -> TetField:
         """A field of values `[T, P, C]`."""

@@ -128,8 +128,10 @@ class Layout:
         simplices = [split(kind, cells) for kind, _, cells in groups]
         if simplices:
             cells = np.concatenate(simplices)
-            keep, cells = np.unique(cells, return_inverse=True)
-            cells = cells.reshape(-1, simplices[0].shape[1])
+            used = np.zeros(block.count, bool)
+            used[cells] = True
+            keep = np.flatnonzero(used)
+            cells = (np.cumsum(used) - 1)[cells]
         else:
             keep, cells = np.unique(same), None
             self.notes.append("points without cells")
