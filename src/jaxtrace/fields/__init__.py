@@ -10,6 +10,7 @@ from jaxtrace.fields._compose import SumField as SumField
 from jaxtrace.fields._field import Field as Field
 from jaxtrace.fields._field import Sample as Sample
 from jaxtrace.fields._scattered import TimeSeriesField as TimeSeriesField
+from jaxtrace.fields._stream import Stream as Stream
 from jaxtrace.fields._structured import StructuredField as StructuredField
 from jaxtrace.fields._tet import TetField as TetField
 
@@ -20,6 +21,7 @@ __all__ = [
     "MaskedField",
     "Sample",
     "ScaledField",
+    "Stream",
     "StructuredField",
     "SumField",
     "TetField",

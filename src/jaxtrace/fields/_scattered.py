@@ -24,6 +24,7 @@ from jaxtrace.fields._field import (
     finite,
     gather,
 )
+from jaxtrace.fields._stream import Stream
 from jaxtrace.fields._structured import _times
 from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
@@ -112,6 +113,8 @@ class TimeSeriesField(Field):
 
     def _fill(self, data: Any, positions: Any, times: Any) -> None:
         """Check the three arrays, and make what depends on them."""
+        if isinstance(data, Stream):
+            raise FieldError("scattered points cannot be streamed; a grid or a mesh can")
         data, positions = np.asarray(data), np.asarray(positions)
         if positions.ndim != 2 or positions.shape[1] not in (2, 3) or len(positions) == 0:
             raise FieldError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,7 @@ from jaxtrace.fields._field import (
     check_outside,
     gather,
 )
+from jaxtrace.fields._stream import Stream, tables_of
 from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
 
@@ -34,7 +36,8 @@ class StructuredField(Field):
     **Arguments:**
 
     - `data`: `[T, *nodes, C]`: times, nodes along each axis, components. NaN nodes are land: they
-        count as zero, and a particle whose nearest node is land at any time is `BEACHED`.
+        count as zero, and a particle whose nearest node is land at any time is `BEACHED`. Or a
+        [`jaxtrace.fields.Stream`][], which reads slices as they are needed.
     - `axes`: the coordinates of the nodes along each axis: two or three arrays, equally spaced or
         not, increasing or decreasing.
     - `times`: `[T]`, increasing. One slice needs none: it is a steady flow.
@@ -78,45 +81,31 @@ class StructuredField(Field):
         check_outside(outside)
         if method not in ("linear", "cubic"):
             raise FieldError(f"method={method!r}: expected 'linear' or 'cubic'")
-        data = np.asarray(data)
-        dim = len(axes)
-        if dim not in (2, 3):
-            raise FieldError(f"axes has {dim} entries; expected 2 or 3")
-        if data.ndim != dim + 2:
-            raise FieldError(
-                f"data has shape {list(data.shape)}; with {dim} axes expected [T, "
-                f"{'nodes, ' * dim}C]"
-            )
-        least = 4 if method == "cubic" else 2
-        nodes = [check_axis(a, f"axes[{i}]", least) for i, a in enumerate(axes)]
-        for i, axis in enumerate(nodes):
-            if data.shape[i + 1] != len(axis):
-                raise FieldError(
-                    f"data has {data.shape[i + 1]} nodes along axis {i}, but axes[{i}] has "
-                    f"{len(axis)}"
-                )
-            if axis[0] > axis[-1]:
-                nodes[i] = axis[::-1]
-                data = np.flip(data, i + 1)
-        periods = list(period) if period is not None else [None] * dim
-        if len(periods) != dim:
-            raise FieldError(f"period has {len(periods)} entries; expected {dim}")
-        for i, length in enumerate(periods):
-            if length is not None:
-                data, nodes[i] = _close(data, nodes[i], i, float(length))
-        self.slices = Slices(_times(times, len(data)), time_method)
-        pairs = zip(nodes, periods, strict=True)
+        if len(axes) not in (2, 3):
+            raise FieldError(f"axes has {len(axes)} entries; expected 2 or 3")
+        layout = _Layout.of(axes, period, least=4 if method == "cubic" else 2)
+        if isinstance(data, Stream):
+            first = np.asarray(data.read(0))[None]
+            times = _times(times, None)
+        else:
+            data = first = np.asarray(data)
+            times = _times(times, len(data))
+        layout.check(first)
+        self.slices = Slices(times, time_method)
+        pairs = zip(layout.nodes, layout.periods, strict=True)
         self.axes = tuple(Axis(a, cubic=method == "cubic", period=p) for a, p in pairs)
-        land = np.isnan(data).any(axis=(0, -1))
-        if np.isinf(data).any():
-            where = [int(i) for i in np.argwhere(np.isinf(data))[0]]
+        land = layout.arrange(np.isnan(first).any(axis=(0, -1))[None])[0]
+        if np.isinf(first).any():
+            where = [int(i) for i in np.argwhere(np.isinf(first))[0]]
             raise FieldError(f"data is infinite at {where}; land is marked by NaN")
         if land.all():
             raise FieldError("data is NaN at every node in at least one slice: there is no flow")
         self._land = jnp.asarray(land.reshape(-1), jnp.uint8) if land.any() else None
-        if land.any():
-            data = np.where(land[..., None], 0, data)
-        self.tables = Tables(data.reshape(len(data), -1, data.shape[-1]))
+
+        def prepare(one: np.ndarray, i: int) -> np.ndarray:
+            return layout.prepare(one, land, first.shape[1:])
+
+        self.tables = tables_of(data, times, time_method, prepare)
         self.method = method
         self.outside = outside
 
@@ -232,28 +221,91 @@ class StructuredField(Field):
         return jnp.where(ashore, jnp.int8(Status.BEACHED), status)
 
 
-def _times(times: Any, slices: int) -> np.ndarray:
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """How data that were given become tables: which axes are turned round, which are closed."""
+
+    nodes: list[np.ndarray]
+    periods: list[float | None]
+    given: tuple[int, ...]
+    turned: tuple[int, ...]
+    closed: tuple[int, ...]
+
+    @classmethod
+    def of(cls, axes: Sequence[Any], period: Any, least: int) -> _Layout:
+        nodes = [check_axis(a, f"axes[{i}]", least) for i, a in enumerate(axes)]
+        given = tuple(len(a) for a in nodes)
+        turned = tuple(i for i, a in enumerate(nodes) if a[0] > a[-1])
+        nodes = [a[::-1] if i in turned else a for i, a in enumerate(nodes)]
+        periods = list(period) if period is not None else [None] * len(nodes)
+        if len(periods) != len(nodes):
+            raise FieldError(f"period has {len(periods)} entries; expected {len(nodes)}")
+        closed = []
+        for i, length in enumerate(periods):
+            if length is not None and _is_open(nodes[i], i, float(length)):
+                end = np.asarray(float(nodes[i][0]) + float(length), nodes[i].dtype)
+                nodes[i] = np.append(nodes[i], end)
+                closed.append(i)
+        return cls(nodes, periods, given, turned, tuple(closed))
+
+    def check(self, data: np.ndarray) -> None:
+        """Refuse data, `[T, *nodes, C]`, that are not on these nodes."""
+        dim = len(self.given)
+        if data.ndim != dim + 2:
+            raise FieldError(
+                f"data has shape {list(data.shape)}; with {dim} axes expected [T, "
+                f"{'nodes, ' * dim}C]"
+            )
+        for i, size in enumerate(self.given):
+            if data.shape[i + 1] != size:
+                raise FieldError(
+                    f"data has {data.shape[i + 1]} nodes along axis {i}, but axes[{i}] has {size}"
+                )
+
+    def arrange(self, data: np.ndarray) -> np.ndarray:
+        """`[T, *nodes, ...]` with axes that increase, periods closed."""
+        data = np.flip(data, [i + 1 for i in self.turned])
+        for i in self.closed:
+            data = np.concatenate([data, np.take(data, [0], axis=i + 1)], axis=i + 1)
+        return data
+
+    def prepare(self, one: np.ndarray, land: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """A slice as a row of tables, `[nodes, C]`, with zeros on land."""
+        if one.shape != shape:
+            raise FieldError(f"it has shape {list(one.shape)}, the first slice {list(shape)}")
+        one = self.arrange(one[None])[0]
+        if np.isinf(one).any():
+            where = [int(i) for i in np.argwhere(np.isinf(one))[0]]
+            raise FieldError(f"it is infinite at {where}; land is marked by NaN")
+        dry = np.isnan(one).any(axis=-1) & ~land
+        if dry.any():
+            where = [int(i) for i in np.argwhere(dry)[0]]
+            raise FieldError(
+                f"it is NaN at {where}, which is not land in the first slice; the land of a "
+                "streamed field is that of its first slice"
+            )
+        if land.any():
+            one = np.where(land[..., None], 0, one)
+        return one.reshape(-1, one.shape[-1])
+
+
+def _times(times: Any, slices: int | None) -> np.ndarray:
     """The times of so many slices; 0 for a single one that was given none."""
     if times is None:
         if slices != 1:
-            raise FieldError(f"data has {slices} slices, so `times` must say when they are")
+            count = "a stream" if slices is None else f"{slices} slices"
+            raise FieldError(f"data has {count}, so `times` must say when they are")
         return np.zeros(1)
     times = np.asarray(times, np.float64)
-    if times.ndim == 1 and len(times) != slices:
+    if slices is not None and times.ndim == 1 and len(times) != slices:
         raise FieldError(f"data has {slices} slices, but times has {len(times)} entries")
     return times
 
 
-def _close(
-    data: np.ndarray, nodes: np.ndarray, axis: int, period: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add the node that closes a period, unless it is there."""
+def _is_open(nodes: np.ndarray, axis: int, period: float) -> bool:
+    """Whether the node that closes a period is missing."""
     length = float(nodes[-1]) - float(nodes[0])
     step = length / (len(nodes) - 1)
     if not length <= period * (1 + 1e-6):
         raise FieldError(f"axes[{axis}] is {length:g} long, more than its period {period:g}")
-    if abs(length - period) < 1e-3 * step:
-        return data, nodes
-    first = np.take(data, [0], axis=axis + 1)
-    closed = np.append(nodes, np.asarray(float(nodes[0]) + period, nodes.dtype))
-    return np.concatenate([data, first], axis=axis + 1), closed
+    return abs(length - period) >= 1e-3 * step

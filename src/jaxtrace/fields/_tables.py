@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import equinox as eqx
@@ -38,13 +38,19 @@ class Tables(eqx.Module):
         self, slices: Slices, t: Time, interpolate: Callable[[Read], Float[Array, " n"]]
     ) -> tuple[Float[Array, " n"], ...]:
         """Every component at time `t`, where `interpolate` does one slice."""
-        first, weights = slices.weights(t)
+        first, weights = self._rows(*slices.weights(t))
         rows = []
         for table in self.parts:
             values = [interpolate(_reader(table, first + k)) for k in range(len(weights))]
             terms = [value * weight for value, weight in zip(values, weights, strict=True)]
             rows.append(sum(terms[1:], terms[0]))
         return tuple(rows)
+
+    def _rows(
+        self, first: Int[Array, "*n"], weights: Sequence[Float[Array, "*n"]]
+    ) -> tuple[Int[Array, "*n"], Sequence[Float[Array, "*n"]]]:
+        """Where in the tables slice `first` is, and the weights from there on."""
+        return first, weights
 
 
 def _reader(table: Float[Array, "slices nodes"], row: Int[Array, "*n"]) -> Read:

@@ -25,6 +25,7 @@ from jaxtrace.fields._field import (
     check_outside,
     finite,
 )
+from jaxtrace.fields._stream import Stream, tables_of
 from jaxtrace.fields._structured import _times
 from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
@@ -40,7 +41,7 @@ class TetField(Field):
 
     **Arguments:**
 
-    - `data`: `[T, P, C]`, values at points.
+    - `data`: `[T, P, C]`, values at points; or a [`jaxtrace.fields.Stream`][] of them.
     - `points`: `[P, 2]` or `[P, 3]`.
     - `cells`: `[M, 3]` triangles or `[M, 4]` tetrahedra: indices of points, in any orientation.
         Cells without volume are left out, with a warning.
@@ -79,14 +80,27 @@ class TetField(Field):
     ):
         check_outside(outside)
         points, cells = simplices.check_cells(points, cells)
-        data = np.asarray(data)
-        if data.ndim != 3 or data.shape[1] != len(points):
+        if isinstance(data, Stream):
+            times = _times(times, None)
+            shape = (len(points), *np.shape(data.read(0))[1:])
+        else:
+            data = np.asarray(data)
+            times = _times(times, len(data))
+            shape = data.shape[1:]
+            finite(data, "data")
+        if len(shape) != 2 or shape[0] != len(points):
             raise FieldError(
-                f"data has shape {list(data.shape)}; expected [T, P, C] with {len(points)} points"
+                f"slices of data have shape {list(shape)}; expected [T, P, C] with {len(points)} points"
             )
-        finite(data, "data")
-        self.slices = Slices(_times(times, len(data)), time_method)
-        self.tables = Tables(data)
+
+        def prepare(one: np.ndarray, i: int) -> np.ndarray:
+            if one.shape != shape:
+                raise FieldError(f"it has shape {list(one.shape)}; expected {list(shape)}")
+            finite(one, "it")
+            return one
+
+        self.slices = Slices(times, time_method)
+        self.tables = tables_of(data, times, time_method, prepare)
         self.mesh = build_mesh(points, cells)
         used = points[np.unique(cells)]
         self.low, self.high = as_float(used.min(axis=0)), as_float(used.max(axis=0))

@@ -139,7 +139,7 @@ def assemble(
         times=schedule.times(steps),
         velocities=joined(lambda t: t["velocities"]) if "velocities" in plan.save else None,
         status=np.asarray(status),
-        ages=np.asarray(age) * abs(schedule.dt),
+        ages=_times_of(age, abs(schedule.dt)),
         scalars=scalars,
         statistics=dict(result.records.get("statistics", {})),
         generations=(
@@ -169,14 +169,29 @@ def _final(state: Particles, count: int) -> dict[str, np.ndarray]:
     }
 
 
+def _times_of(ages: Any, dt: float) -> np.ndarray:
+    """Ages in steps as times; a column that stands for all stays one."""
+    ages = np.asarray(ages)
+    if ages.ndim == 2 and ages.strides[1] == 0 and ages.size:
+        return np.broadcast_to(ages[:, :1] * dt, ages.shape)
+    return ages * dt
+
+
 def _history(final: dict[str, np.ndarray], steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Status and age at each record of particles that live once, from how they ended."""
+    """Status and age at each record of particles that live once, from how they ended.
+
+    Particles that lived all the time have the same history: one column stands for all of them.
+    """
+    whole = (final["release"] == 0) & (final["age"] >= steps[-1]) & (final["status"] == 0)
+    if whole.all():
+        shape = len(steps), len(whole)
+        return np.zeros(shape, np.int8), np.broadcast_to(steps[:, None].astype(np.int32), shape)
     release, age, status = final["release"], final["age"], final["status"]
-    since = steps[:, None] - release[None].astype(np.int64)
-    ages = np.clip(since, 0, age[None]).astype(np.int32)
+    since = steps[:, None].astype(np.int32) - release[None]
     # A particle that ended took its last step `age` steps after its release.
     over = (status != Status.ALIVE) & (status != Status.WAITING)
-    table = np.where(since < 0, Status.WAITING, Status.ALIVE)
-    table = np.where((since == 0) & (release > 0)[None], Status.WAITING, table)
-    table = np.where(over[None] & (since >= age[None]), status[None], table)
-    return table.astype(np.int8), ages
+    table = np.full(since.shape, Status.ALIVE, np.int8)
+    waits = np.where(release > 0, 0, -1).astype(np.int32)
+    table[since <= waits] = Status.WAITING
+    np.copyto(table, status[None], where=over[None] & (since >= age[None]))
+    return table, np.clip(since, 0, age[None], out=since)

@@ -23,6 +23,7 @@ from jaxtrace.fields._field import Field
 from jaxtrace.integrators import Diffusion, Integrator, integrator_named
 from jaxtrace.seeding._seeds import check_seeds
 from jaxtrace.tracking import _records as records
+from jaxtrace.tracking import _streaming as streaming
 from jaxtrace.tracking._particles import Particles, Spread, Step, begin, step_once
 from jaxtrace.tracking._progress import meter
 from jaxtrace.tracking._schedule import NEVER, Schedule, make_schedule, release_steps, warn_beyond
@@ -227,6 +228,7 @@ class Tracker:
                 "cannot share a sink, a checkpoint or statistics; leave batch_size out"
             )
         step = self._step(schedule, plan.every)
+        step = streaming.open_at(step, schedule, float(self.field.origin))
         self._refuse_too_much(step, plan, len(seeds), sink)
         parts = []
         for at in range(0, len(seeds), batch):
@@ -238,10 +240,10 @@ class Tracker:
                     lambda x: jnp.asarray(x) if isinstance(x, float) else x, step_or_spread
                 )
             with contextlib.nullcontext() if self.compile else jax.disable_jit():
-                result = wl.run(
+                result = self._run(
                     step_or_spread,
                     particles,
-                    length=schedule.steps,
+                    schedule,
                     save=plan.save,
                     sink=sink,
                     checkpoint=checkpoint,
@@ -252,6 +254,14 @@ class Tracker:
             parts.append((result, count))
         name = f"{self._count} x {devices()[0].device_kind}"
         return records.assemble(parts, plan, schedule, name, _bytes(self.field))
+
+    def _run(self, step: Any, particles: Particles, schedule: Schedule, **options: Any) -> Any:
+        """The run, in windows where a field is streamed."""
+        if not streaming.windows_of(step):
+            return wl.run(step, particles, length=schedule.steps, **options)
+        row = step.mesh if isinstance(step, Spread) else None
+        origin = float(self.field.origin)
+        return streaming.run(step, particles, schedule=schedule, origin=origin, mesh=row, **options)
 
     @property
     def _count(self) -> int:
