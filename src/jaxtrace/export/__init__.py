@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jaxtrace.export._cf import holds_tracks as holds_tracks
 from jaxtrace.export._cf import read as read
 from jaxtrace.export._cf import write_netcdf as write_netcdf
 from jaxtrace.export._cf import write_zarr as write_zarr
@@ -12,6 +13,7 @@ from jaxtrace.export._write import write as write
 
 __all__ = [
     "ExportError",
+    "holds_tracks",
     "known",
     "read",
     "write",

@@ -50,6 +50,7 @@ def write_netcdf(
     *,
     coordinates: Sequence[str] = ("x", "y", "z"),
     time_units: str = "s",
+    calendar: str = "standard",
 ) -> Path:
     """Write tracks as a NetCDF file by the CF conventions (`featureType = "trajectory"`).
 
@@ -61,7 +62,8 @@ def write_netcdf(
     - `path`: ends in `.nc`.
     - `coordinates`: names of the coordinates; `"lon"`, `"lat"` and `"depth"` get the attributes
         that CF wants for them.
-    - `time_units`: `"s"`, or with a calendar: `"seconds since 2020-01-01"`.
+    - `time_units`: `"s"`, or with a date that times count from: `"seconds since 2020-01-01"`.
+    - `calendar`: one of those that CF knows, for times with a date.
 
     ```python
     import jax.numpy as jnp
@@ -77,7 +79,7 @@ def write_netcdf(
     netcdf = import_extra("netCDF4", extra="trace", purpose="writing NetCDF")
     path = Path(path)
     ending(path, (".nc",))
-    variables = _variables(trajectory, coordinates, time_units)
+    variables = _variables(trajectory, coordinates, time_units, calendar)
     with replacing(path) as hidden, netcdf.Dataset(hidden, "w", format="NETCDF4") as file:
         for name, size in _sizes(trajectory).items():
             file.createDimension(name, size)
@@ -104,6 +106,7 @@ def write_zarr(
     *,
     coordinates: Sequence[str] = ("x", "y", "z"),
     time_units: str = "s",
+    calendar: str = "standard",
 ) -> Path:
     """Write tracks as a Zarr folder by the CF conventions, for `xarray.open_zarr`.
 
@@ -114,7 +117,7 @@ def write_zarr(
     ending(path, (".zarr",))
     if path.exists() and not any((path / name).exists() for name in (".zgroup", "zarr.json")):
         raise ExportError(f"{str(path)!r} is there and is no Zarr group; choose another name")
-    variables = _variables(trajectory, coordinates, time_units)
+    variables = _variables(trajectory, coordinates, time_units, calendar)
     sizes = _sizes(trajectory)
     with replacing(path) as hidden:
         # Version 2 of the format: every xarray opens it, its metadata in one file.
@@ -135,7 +138,7 @@ def write_zarr(
 
 
 def _variables(
-    trajectory: Trajectory, coordinates: Sequence[str], time_units: str
+    trajectory: Trajectory, coordinates: Sequence[str], time_units: str, calendar: str
 ) -> list[_Variable]:
     names = list(coordinates)[: trajectory.dim]
     kept = columns(trajectory)
@@ -145,10 +148,9 @@ def _variables(
             f"coordinates={tuple(coordinates)}: expected {trajectory.dim} names that differ from "
             f"{', '.join(taken[len(names) :])}"
         )
-    calendar = " since " in time_units
     clock: dict[str, Any] = {"axis": "T", "units": time_units, "long_name": "time"}
-    if calendar:
-        clock |= {"standard_name": "time", "calendar": "standard"}
+    if " since " in time_units:
+        clock |= {"standard_name": "time", "calendar": calendar}
     variables = [
         _Variable("trajectory", ("trajectory",), np.dtype(np.int64), {"cf_role": "trajectory_id"}),
         _Variable("time", ("time",), np.dtype(np.float64), clock),
@@ -231,23 +233,36 @@ def read(path: str | os.PathLike[str]) -> Trajectory:
 
     Where a particle was not in the flow, it is where it was first or last known to be.
     """
-    xarray = import_extra("xarray", extra="trace", purpose="reading NetCDF and Zarr")
     path = Path(path)
-    kind = ending(path, (".nc", ".zarr"))
-    if not path.exists():
-        raise ExportError(f"there is no {str(path)!r}")
-    engine = "netcdf4" if kind == ".nc" else "zarr"
-    try:
-        opened = xarray.open_dataset(path, engine=engine, decode_times=False)
-    except (OSError, ValueError) as error:
-        raise ExportError(f"{str(path)!r} cannot be read: {error}") from error
-    with opened as data:
-        if data.attrs.get("featureType") != "trajectory" or not set(_TRACK) <= set(data.dims):
+    with _opened(path) as data:
+        if not _is_tracks(data):
             raise ExportError(
                 f"{str(path)!r} holds no tracks: expected featureType='trajectory' and the "
                 f"dimensions trajectory and time, found {dict(data.sizes)}"
             )
         return _from_dataset(data, path)
+
+
+def holds_tracks(path: str | os.PathLike[str]) -> bool:
+    """Whether a NetCDF or Zarr file holds tracks, as `read` wants them."""
+    with _opened(Path(path)) as data:
+        return _is_tracks(data)
+
+
+def _is_tracks(data: Any) -> bool:
+    return data.attrs.get("featureType") == "trajectory" and set(_TRACK) <= set(data.dims)
+
+
+def _opened(path: Path) -> Any:
+    xarray = import_extra("xarray", extra="trace", purpose="reading NetCDF and Zarr")
+    kind = ending(path, (".nc", ".zarr"))
+    if not path.exists():
+        raise ExportError(f"there is no {str(path)!r}")
+    engine = "netcdf4" if kind == ".nc" else "zarr"
+    try:
+        return xarray.open_dataset(path, engine=engine, decode_times=False)
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def _from_dataset(data: Any, path: Path) -> Trajectory:

@@ -1,0 +1,159 @@
+"""`worldloom trace run`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from jaxtrace.cli._options import (
+    Clock,
+    FileCommand,
+    Flow,
+    Seeds,
+    Walls,
+    boundary,
+    check_ending,
+    field,
+    plain_warnings,
+)
+from worldloom.cli import UsageError
+
+if TYPE_CHECKING:
+    from jaxtrace.io import Dataset
+    from jaxtrace.tracking import Trajectory
+
+ENDINGS = (".nc", ".zarr", ".pvd", ".vtp", ".html")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run(Clock, Flow):
+    """What `worldloom trace run` does."""
+
+    out: Annotated[tuple[Path, ...], tyro.conf.arg(aliases=["-o"])] = (Path("tracks.nc"),)
+    """What to write, one file or several: .nc or .zarr for xarray, .pvd or .vtp for ParaView, .html
+    to look at."""
+
+    seeds: Seeds = dataclasses.field(default_factory=Seeds)
+    """Where particles begin."""
+
+    integrator: Literal["euler", "rk2", "rk4", "dopri5"] = "rk4"
+    """From one time to the next; dopri5 chooses its own steps."""
+
+    boundary: Walls = "none"
+    """What the sides of the domain do."""
+
+    save_every: int | None = None
+    """Keep every so many steps; by default some 200 records."""
+
+    record_velocities: bool = False
+    """Keep velocities beside positions."""
+
+    diffusivity: float | None = None
+    """Random walk."""
+
+    max_age: float | None = None
+    """Particles of this age are deleted."""
+
+    key: int = 0
+    """For random walk."""
+
+    coordinates: tuple[str, ...] = ("x", "y", "z")
+    """Names of the coordinates in what is written, such as lon lat depth."""
+
+    memory_limit_gb: float | None = None
+    """Refuse what needs more memory."""
+
+    def __post_init__(self) -> None:
+        if not self.out:
+            raise UsageError("--out: name a file to write")
+        for path in self.out:
+            check_ending(path, ENDINGS)
+        for name in ("save_every", "n_timesteps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"--{name.replace('_', '-')} must be 1 or more, got {value}")
+
+
+def run(config: Run) -> None:
+    """Carry particles through a flow, write their tracks, and say how it went."""
+    from jaxtrace import export
+
+    with plain_warnings():
+        dataset = config.open()
+        tracks = follow(config, dataset)
+        date, _, calendar = dataset.epoch.partition(", calendar ")
+        for path in config.out:
+            export.write(
+                tracks,
+                path,
+                coordinates=config.coordinates,
+                time_units=date or "s",
+                calendar=calendar or "standard",
+            )
+    print(summary(tracks))
+    for path in config.out:
+        print(path)
+
+
+def follow(config: Run, dataset: Dataset) -> Trajectory:
+    """The tracks that a configuration asks for."""
+    import jaxtrace as jt
+
+    if config.memory_limit_gb is not None:
+        jt.configure(memory_limit_gb=config.memory_limit_gb)
+    seeds, release = config.seeds.make(dataset)
+    when = config.resolve(dataset)
+    tracker = jt.create_tracker(
+        config.integrator,
+        field=field(dataset, config.boundary),
+        boundary_condition=boundary(config.boundary, dataset),
+        record_velocities=config.record_velocities,
+        diffusivity=config.diffusivity,
+        max_age=config.max_age,
+        key=config.key,
+        scalars={name: dataset.field(scalar=name) for name in config.scalars},
+    )
+    every = config.save_every
+    if every is None:
+        steps = when["n_timesteps"]
+        if steps is None:
+            start, end = when["time_span"]
+            steps = abs(end - start) / abs(when["dt"])
+        every = max(1, round(steps / 200))
+    return tracker.track_particles(
+        seeds, **when, release_times=release, save_every=every, progress="tracking"
+    )
+
+
+def summary(tracks: Trajectory) -> str:
+    """How a run went, one fact a line."""
+    from worldloom.batch import format_bytes
+
+    report = tracks.report
+    assert report is not None
+    rows = [
+        ("particles", f"{tracks.N:,} in {tracks.dim} dimensions"),
+        ("times", f"{tracks.T:,} records from {tracks.times[0]:g} to {tracks.times[-1]:g}"),
+        *((s.name.lower(), f"{n:,}: {s.message}") for s, n in tracks.counts().items()),
+        ("speed", f"{report.particle_steps_per_second:,.0f} particle-steps/s on {report.device}"),
+        ("compiling", f"{report.compile_seconds:.1f} s, running {report.run_seconds:.1f} s"),
+        ("memory", format_bytes(report.memory_bytes)),
+    ]
+    return "\n".join(f"  {name:<15}{value}" for name, value in rows)
+
+
+COMMAND = FileCommand(
+    "run",
+    "Carry particles through a flow and write their tracks.",
+    Run,
+    run,
+    examples=(
+        ("worldloom trace run flow.pvd -o tracks.nc tracks.html", "1,000 particles by chance"),
+        ("worldloom trace run 'flow_*.vtu' --seeds.resolution 30 25 10", "a grid of seeds"),
+        ("worldloom trace run ocean.nc --coordinates lon lat -o drift.zarr", "an ocean model"),
+        ("worldloom trace run run.yaml --n-timesteps 1500", "values from a file"),
+    ),
+)
