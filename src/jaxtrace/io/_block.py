@@ -148,26 +148,29 @@ def _join_meshes(blocks: Sequence[Block]) -> Block:
         for b, start in zip(blocks, starts, strict=False)
         if b.connectivity is not None
     ]
-    ghosts = any(GHOSTS in b.cell_data for b in blocks)
-    cell_data = _stack([b.cell_data for b in blocks])
-    if ghosts:
-        none = [np.zeros((len(b.types), 1), np.uint8) for b in blocks if b.types is not None]
-        marks = [b.cell_data.get(GHOSTS, zero) for b, zero in zip(blocks, none, strict=True)]
-        cell_data[GHOSTS] = np.concatenate(marks)
     return Block(
         points=np.concatenate([b.points for b in blocks if b.points is not None]),
         types=np.concatenate([b.types for b in blocks if b.types is not None]),
         offsets=np.concatenate(offsets),
         connectivity=np.concatenate(cells),
         piece=np.repeat(np.arange(len(blocks)), counts),
-        point_data=_stack([b.point_data for b in blocks]),
-        cell_data=cell_data,
+        point_data=_stack([b.point_data for b in blocks], counts),
+        cell_data=_stack([b.cell_data for b in blocks], [b.cell_count for b in blocks]),
         time=blocks[0].time,
     )
 
 
-def _stack(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {n: np.concatenate([p[n] for p in parts]) for n in parts[0] if n != GHOSTS}
+def _stack(
+    parts: Sequence[Mapping[str, np.ndarray]], counts: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """Arrays one after the other. A piece may lack the marks of ghosts: it has none."""
+    whole = {n: np.concatenate([p[n] for p in parts]) for n in parts[0] if n != GHOSTS}
+    if any(GHOSTS in part for part in parts):
+        pairs = zip(parts, counts, strict=True)
+        whole[GHOSTS] = np.concatenate(
+            [part.get(GHOSTS, np.zeros((count, 1), np.uint8)) for part, count in pairs]
+        )
+    return whole
 
 
 def _join_grids(blocks: Sequence[Block], names: Sequence[str]) -> Block:
@@ -197,7 +200,8 @@ def _join_grids(blocks: Sequence[Block], names: Sequence[str]) -> Block:
         ):
             for name, array in source.items():
                 if name == GHOSTS:
-                    continue
+                    # What another piece has is no ghost in the whole; what is hidden stays so.
+                    array = array & (HIDDEN_POINT | HIDDEN_CELL)
                 whole = target.setdefault(
                     name, np.zeros((*size[::-1], array.shape[1]), array.dtype)
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -10,7 +11,6 @@ import numpy as np
 
 import worldloom as wl
 from jaxtrace._config import float_dtype, settings
-from jaxtrace._errors import TraceError
 from jaxtrace.fields import Field, TimeSeriesField
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
@@ -141,6 +141,7 @@ class Dataset:
                 f"scalar={scalar!r}: the dataset reads {list(self.scalars)}; name it in "
                 "open_dataset(..., scalars=(...,))"
             )
+        self._check_options(TimeSeriesField if scattered else self.geometry.makes, options)
         chosen = self._steps(steps)
         components = self.dim if scalar is None else 1
         self._refuse_too_much(len(chosen), self.slice_nbytes * components // self.dim)
@@ -155,12 +156,9 @@ class Dataset:
         finally:
             bar.stop()
         times = self.times[chosen]
-        try:
-            if scattered:
-                return self._scattered(data, times, options)
-            return self.geometry.field(data, times, **options)
-        except TypeError as error:
-            raise TraceError(f"a field of a {self.kind} has no such option: {error}") from error
+        if scattered:
+            return self._scattered(data, times, options)
+        return self.geometry.field(data, times, **options)
 
     def describe(self) -> str:
         """All that is known, in a few lines."""
@@ -207,6 +205,13 @@ class Dataset:
         data = data.reshape(len(data), self.points, -1)
         wet = ~np.isnan(data).any(axis=(0, 2))
         return TimeSeriesField(data[:, wet], self.geometry.coordinates[wet], times, **options)
+
+    def _check_options(self, makes: type, options: Any) -> None:
+        known = inspect.signature(makes).parameters.values()
+        names = [p.name for p in known if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        unknown = [name for name in options if name not in names]
+        if unknown:
+            raise DataError(f"a {makes.__name__} has no option {unknown[0]!r}; it has {names}")
 
     def _index(self, i: int) -> int:
         if not -len(self) <= i < len(self):

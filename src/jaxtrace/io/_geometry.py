@@ -22,6 +22,7 @@ class Grid:
     """
 
     kind: ClassVar[str] = "grid"
+    makes: ClassVar[type] = StructuredField
     axes: tuple[np.ndarray, ...]
     period: tuple[float | None, ...]
 
@@ -77,6 +78,7 @@ class Mesh:
     """
 
     kind: ClassVar[str] = "mesh"
+    makes: ClassVar[type] = TetField
     positions: np.ndarray
     simplices: np.ndarray
 
@@ -133,6 +135,7 @@ class Cloud:
     """
 
     kind: ClassVar[str] = "points"
+    makes: ClassVar[type] = TimeSeriesField
     positions: np.ndarray
 
     @property

@@ -54,7 +54,12 @@ def open_dataset(
     """
     if isinstance(scalars, str):
         scalars = (scalars,)
-    if _is_xarray(source):
+    if type(source).__module__.partition(".")[0] == "xarray":
+        if type(source).__name__ != "Dataset":
+            raise DataError(
+                f"source is an xarray {type(source).__name__}; expected a Dataset with the "
+                "components of the velocity"
+            )
         name = str(source.encoding.get("source", "xarray.Dataset"))
         opened = [(name, source)]
         return Dataset(CfSeries(opened, "xarray", velocity, scalars, times, convert_units))
@@ -123,7 +128,3 @@ def _kept(count: int, most: int, keep: str) -> list[int]:
     if keep == "even":
         return [int(i) for i in np.linspace(0, count - 1, most).round()]
     raise DataError(f"keep={keep!r}: expected 'last', 'even' or 'first'")
-
-
-def _is_xarray(source: Any) -> bool:
-    return type(source).__module__.partition(".")[0] == "xarray"

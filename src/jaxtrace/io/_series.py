@@ -34,28 +34,26 @@ class Entry:
 
 
 def find(source: Any) -> list[Path]:
-    """The files that a path, a pattern or a list of paths names.
+    """The files that a path, a pattern or a list of these names.
 
     Files of a pattern are ordered by the numbers in their names: `flow_10` comes after `flow_9`.
     """
-    if isinstance(source, str | os.PathLike):
-        text = os.fspath(source)
-        if glob.has_magic(text) and not Path(text).exists():
-            found = sorted((Path(name) for name in glob.glob(text, recursive=True)), key=_natural)
-            if not found:
-                raise DataError(
-                    f"source={text!r}: no file matches this pattern; it is looked for from "
-                    f"{Path.cwd().name!r}, the current folder"
-                )
-            return found
-        found = [Path(text)]
-    else:
-        found = [Path(one) for one in source]
+    if not isinstance(source, str | os.PathLike):
+        found = [path for one in source for path in find(one)]
         if not found:
             raise DataError("source is an empty list; expected at least one file")
-    for path in found:
-        if not path.exists():
-            raise DataError(f"{path}: there is no such file")
+        return found
+    text = os.fspath(source)
+    if Path(text).exists():
+        return [Path(text)]
+    if not glob.has_magic(text):
+        raise DataError(f"{text}: there is no such file")
+    found = sorted((Path(name) for name in glob.glob(text, recursive=True)), key=_natural)
+    if not found:
+        raise DataError(
+            f"source={text!r}: no file matches this pattern; it is looked for from "
+            f"{Path.cwd().name!r}, the current folder"
+        )
     return found
 
 

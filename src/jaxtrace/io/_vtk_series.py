@@ -30,6 +30,11 @@ class VtkSeries:
     ):
         self.format, listed = _series.entries(files, tuple(READERS))
         first = _header(listed[0], 0)
+        for piece in listed[0].files[1:]:
+            if first.arrays != ():
+                break
+            # Pieces without points may lack arrays.
+            first = dataclasses.replace(first, arrays=header(piece).arrays)
         self._moments: list[tuple[_series.Entry, int]] = []
         found: list[float | None] = []
         for i, entry in enumerate(listed):

@@ -81,7 +81,7 @@ def unstructured(points, cells, dtype=np.float64):
         types += [kind] * len(corners)
         flat.append(np.hstack([np.full((len(corners), 1), corners.shape[1]), corners]).ravel())
     array = vtk.vtkCellArray()
-    flat = np.concatenate(flat).astype(np.int64) if flat else np.zeros(0, np.int64)
+    flat = np.concatenate(flat).astype(np.int64)
     array.ImportLegacyFormat(numpy_to_vtkIdTypeArray(flat, deep=True))
     data.SetCells(types, array)
     return data

@@ -174,6 +174,26 @@ def test_ghost_cells_of_vtk_are_dropped(tmp_path):
     assert np.abs(field.sample(places, 0.5) - files.velocity(places, 0.5)).max() < 1e-5
 
 
+def test_pieces_may_be_empty_and_hide_points(tmp_path):
+    empty = vtk.vtkUnstructuredGrid()
+    points, cells = files.hex_block()
+    data = files.fill(files.unstructured(points, [(vtk.VTK_HEXAHEDRON, cells)]), points, 0.5)
+    hidden = np.zeros(len(points))
+    hidden[0] = 2
+    files.add(data, "vtkGhostType", hidden, dtype=np.uint8)
+    other = files.fill(
+        files.unstructured(points + 10, [(vtk.VTK_HEXAHEDRON, cells)]), points + 10, 0.5
+    )
+    entries = []
+    for i, part in enumerate((empty, data, other)):
+        files.write(part, tmp_path / f"{i}.vtu")
+        entries.append((0.5, f"{i}.vtu", i))
+    dataset = open_dataset(files.write_pvd(tmp_path / "a.pvd", entries))
+    assert (dataset.points, dataset.cells) == (2 * len(points) - 1, 6 * (2 * len(cells) - 1))
+    wanted = files.velocity(dataset.geometry.coordinates, 0.5)
+    assert np.abs(dataset.slice(0).velocity - wanted).max() < 1e-5
+
+
 @pytest.mark.parametrize("suffix", [".vti", ".vtr", ".vts"])
 def test_pieces_of_grids_are_put_together(suffix, tmp_path):
     axes = UNIFORM if suffix == ".vti" else files.AXES

@@ -348,8 +348,8 @@ def test_steps_options_and_progress_of_a_field(tmp_path):
         dataset.field(steps=slice(5, 9))
     with pytest.raises(DataError, match=r"scalar='salt': the dataset reads \['temperature'\]"):
         dataset.field(scalar="salt")
-    with pytest.raises(jt.TraceError, match=r"no such option.*'colour'"):
-        dataset.field(progress=False, colour="red")
+    with pytest.raises(DataError, match=r"a StructuredField has no option 'colour'; it has \['met"):
+        dataset.field(colour="red")
 
 
 def test_what_is_known_can_be_read(tmp_path):
