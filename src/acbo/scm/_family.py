@@ -8,10 +8,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.scm._graphs import GraphKind, graph_from, numbers_of_graph
-from acbo.scm._mechanisms import MechanismKind, mechanism_from, numbers_of_mechanism
+from acbo.scm._graphs import check_graph, graph_from, numbers_of_graph
+from acbo.scm._mechanisms import check_mechanism, mechanism_from, numbers_of_mechanism
 from acbo.scm._random import between, signed, uniforms
-from acbo.scm._scm import SCM, NoiseKind, Samples, standardise
+from acbo.scm._scm import SCM, Samples, check_noise, standardise
 
 
 class Study(NamedTuple):
@@ -43,9 +43,9 @@ class Family:
     ```
     """
 
-    graph: GraphKind = "erdos_renyi"
-    mechanism: MechanismKind = "linear"
-    noise: NoiseKind = "gaussian"
+    graph: str = "erdos_renyi"
+    mechanism: str = "linear"
+    noise: str = "gaussian"
     edges_per_variable: tuple[float, float] = (1.0, 1.0)
     noise_scale: tuple[float, float] = (0.5, 1.5)
     do_size: tuple[float, float] = (1.0, 3.0)
@@ -53,6 +53,9 @@ class Family:
     reach: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self):
+        check_graph(self.graph)
+        check_mechanism(self.mechanism)
+        check_noise(self.noise)
         for name in ("edges_per_variable", "noise_scale", "do_size", "reach"):
             low, high = getattr(self, name)
             if not 0 <= low <= high:
@@ -125,11 +128,11 @@ class Family:
         chosen, first = which[0] < share, which[1]
         if self.targets == 1:
             # Existing variables are the first ones.
-            target = jnp.floor(first * variables.sum()).astype(jnp.int32)
+            target = jnp.floor(first * variables.sum().astype(jnp.float32)).astype(jnp.int32)
             targets = jnp.arange(d)[:, None] == target[None, :]
         else:
             score = jnp.where(variables[:, None], which[2:], -1.0)
-            count = 1 + jnp.floor(first * self.targets)
+            count = 1 + jnp.floor(first * self.targets).astype(jnp.int32)
             targets = jnp.argsort(jnp.argsort(-score, axis=0), axis=0) < count[None, :]
         allowed = variables & (reachable[1:] < between(reachable[0], self.reach))
         return targets & chosen[None, :] & allowed[:, None], signed(size, self.do_size)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.scm._random import uniforms
-
-GraphKind = Literal["erdos_renyi", "scale_free", "chain", "fork", "collider", "tree"]
 
 
 class Graph(NamedTuple):
@@ -33,7 +31,7 @@ def sample_graph(
     key: PRNGKeyArray,
     d: int,
     *,
-    kind: GraphKind = "erdos_renyi",
+    kind: str = "erdos_renyi",
     size: int | Int[Array, ""] | None = None,
     edges_per_variable: float | Float[Array, ""] = 1.0,
 ) -> Graph:
@@ -55,13 +53,18 @@ def sample_graph(
     assert graph.edges[:, 5:].sum() == 0
     ```
     """
-    if kind not in _KINDS:
-        raise ValueError(f"kind={kind!r} is not a graph prior; one of {', '.join(_KINDS)}")
+    check_graph(kind)
     if d < 1:
         raise ValueError(f"d={d}; a graph has at least one variable")
     (u,) = uniforms(key, numbers_of_graph(d))
     size = jnp.asarray(d if size is None else size, jnp.int32)
     return graph_from(u, kind, size, jnp.asarray(edges_per_variable, jnp.float32))
+
+
+def check_graph(kind: str) -> None:
+    """Refuse what is not a graph prior."""
+    if kind not in _KINDS:
+        raise ValueError(f"graph={kind!r} is not a graph prior; one of {', '.join(_KINDS)}")
 
 
 def numbers_of_graph(d: int) -> tuple[int, ...]:
@@ -70,7 +73,7 @@ def numbers_of_graph(d: int) -> tuple[int, ...]:
 
 
 def graph_from(
-    u: Float[Array, "d d+2"], kind: GraphKind, size: Int[Array, ""], density: Float[Array, ""]
+    u: Float[Array, "d d+2"], kind: str, size: Int[Array, ""], density: Float[Array, ""]
 ) -> Graph:
     """The graph that the uniform numbers `u` stand for."""
     d = u.shape[0]
@@ -79,7 +82,7 @@ def graph_from(
     ranked = ranked & exists[:, None] & exists[None, :] & jnp.triu(jnp.ones((d, d), bool), 1)
 
     # Existing variables keep the first labels, in an order of their own.
-    scores = jnp.where(exists, u[:, d + 1], 2.0 + jnp.arange(d))
+    scores = jnp.where(exists, u[:, d + 1], 2.0 + jnp.arange(d, dtype=jnp.float32))
     order = jnp.argsort(scores).astype(jnp.int32)
     rank = jnp.argsort(order)
     return Graph(ranked[rank][:, rank], order, exists)
@@ -118,9 +121,9 @@ def _scale_free(u: Array, v: Array, size: Array, density: Array) -> Array:
         gumbel = -jnp.log(-jnp.log(u))
         score = jnp.where(earlier, jnp.log(degree + 1.0) + gumbel, -jnp.inf)
         place = jnp.argsort(jnp.argsort(-score))
-        causes = earlier & (place < count)
+        causes = earlier & (place < count.astype(jnp.int32))
         edges = edges | (causes[:, None] & (jnp.arange(d) == rank)[None, :])
-        return (edges, degree + causes), None
+        return (edges, degree + causes.astype(jnp.float32)), None
 
     start = (jnp.zeros((d, d), bool), jnp.zeros(d))
     (edges, _), _ = lax.scan(attach, start, (jnp.arange(d), u, v))
@@ -141,7 +144,7 @@ def _collider(u: Array, v: Array, size: Array, density: Array) -> Array:
 
 def _tree(u: Array, v: Array, size: Array, density: Array) -> Array:
     ranks = jnp.arange(len(u))
-    cause = jnp.floor(v * ranks).astype(jnp.int32)
+    cause = jnp.floor(v * ranks.astype(jnp.float32)).astype(jnp.int32)
     return cause[None, :] == ranks[:, None]
 
 
@@ -153,4 +156,4 @@ _KINDS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
     "collider": _collider,
     "tree": _tree,
 }
-assert tuple(_KINDS) == get_args(GraphKind)
+GRAPHS = tuple(_KINDS)

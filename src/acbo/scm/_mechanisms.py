@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from typing import Literal, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.scm._random import between, normal, signed, uniforms
 
-MechanismKind = Literal["linear", "polynomial", "fourier"]
+MECHANISMS = ("linear", "polynomial", "fourier")
 
 _WAVES = 32
 _BEND = 4.0
@@ -70,7 +69,7 @@ class Fourier(Mechanism):
 
 
 def sample_mechanism(
-    key: PRNGKeyArray, edges: Bool[Array, "d d"], *, kind: MechanismKind = "linear"
+    key: PRNGKeyArray, edges: Bool[Array, "d d"], *, kind: str = "linear"
 ) -> Mechanism:
     """Draw a mechanism for the graph `edges`.
 
@@ -81,14 +80,18 @@ def sample_mechanism(
 
     Variables without causes have mechanism 0.
     """
-    if kind not in get_args(MechanismKind):
-        known = ", ".join(get_args(MechanismKind))
-        raise ValueError(f"kind={kind!r} is not a mechanism; one of {known}")
+    check_mechanism(kind)
     (u,) = uniforms(key, numbers_of_mechanism(edges.shape[0], kind))
     return mechanism_from(u, edges, kind)
 
 
-def numbers_of_mechanism(d: int, kind: MechanismKind) -> tuple[int, ...]:
+def check_mechanism(kind: str) -> None:
+    """Refuse what is not a mechanism."""
+    if kind not in MECHANISMS:
+        raise ValueError(f"mechanism={kind!r} is none that we know; one of {', '.join(MECHANISMS)}")
+
+
+def numbers_of_mechanism(d: int, kind: str) -> tuple[int, ...]:
     """How many random numbers a mechanism of `d` variables takes."""
     return {
         "linear": (d, d),
@@ -97,7 +100,7 @@ def numbers_of_mechanism(d: int, kind: MechanismKind) -> tuple[int, ...]:
     }[kind]
 
 
-def mechanism_from(u: Array, edges: Bool[Array, "d d"], kind: MechanismKind) -> Mechanism:
+def mechanism_from(u: Array, edges: Bool[Array, "d d"], kind: str) -> Mechanism:
     """The mechanism that the uniform numbers `u` stand for."""
     causes = edges.T
     d = causes.shape[0]
