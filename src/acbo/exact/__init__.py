@@ -5,6 +5,8 @@ from __future__ import annotations
 from acbo.exact._enumerate import GraphPosterior as GraphPosterior
 from acbo.exact._enumerate import enumerate_dags as enumerate_dags
 from acbo.exact._enumerate import graph_posterior as graph_posterior
+from acbo.exact._mcmc import OrderSample as OrderSample
+from acbo.exact._mcmc import order_mcmc as order_mcmc
 from acbo.exact._score import BGe as BGe
 from acbo.exact._score import local_scores as local_scores
 from acbo.exact._score import parent_set_table as parent_set_table
@@ -15,9 +17,11 @@ __all__ = [
     "BGe",
     "GraphPosterior",
     "Marginals",
+    "OrderSample",
     "enumerate_dags",
     "graph_posterior",
     "local_scores",
     "marginals",
+    "order_mcmc",
     "parent_set_table",
 ]

@@ -108,14 +108,15 @@ def scatter(
     return prior[None] + spread + pull[:, None, None] * outer, counts
 
 
-def log_gamma_half_step(x: Float[Array, ...]) -> Float[Array, ...]:
-    """`log Γ(x + 1/2) - log Γ(x)`, without the difference of two large numbers."""
-    near = jnp.minimum(x, 16.0)
-    far = jnp.maximum(x, 16.0)
+def log_gamma_half_step(x: Float[Array, " m"]) -> Float[Array, " m"]:
+    """`log Γ(x + 1/2) - log Γ(x)`, without the difference of two large numbers.
+
+    An asymptotic series at `x + 8`, and the recurrence of the gamma function down to `x`.
+    """
+    far = x + 8
     series = -1 / (8 * far) + 1 / (128 * far**2) + 5 / (1024 * far**3)
-    return jnp.where(
-        x < 16.0, gammaln(near + 0.5) - gammaln(near), 0.5 * jnp.log(far) + jnp.log1p(series)
-    )
+    steps = jnp.log1p(0.5 / (x[:, None] + jnp.arange(8.0)[None, :])).sum(1)
+    return 0.5 * jnp.log(far) + jnp.log1p(series) - steps
 
 
 def relative_score(
@@ -133,10 +134,12 @@ def relative_score(
     `pivot` is the unexplained part of its variance, `log_determinant` that of the parents' scatter,
     `own` its own diagonal element, `count` the number of rows.
     """
-    halves = jnp.arange(largest) / 2
-    after = log_gamma_half_step((count + bge.degrees + 1) / 2 + halves)
-    before = log_gamma_half_step((bge.degrees + 1) / 2 + halves)
-    gained = jnp.concatenate([jnp.zeros(1), jnp.cumsum(after - before)])
+    halves = np.arange(largest) / 2
+    after = log_gamma_half_step((count + bge.degrees + 1) / 2 + jnp.asarray(halves, jnp.float32))
+    start = (bge.degrees + 1) / 2 + halves
+    before = [math.lgamma(x + 0.5) - math.lgamma(x) for x in start]
+    steps = after - jnp.asarray(before, jnp.float32)
+    gained = jnp.concatenate([jnp.zeros(1), jnp.cumsum(steps)])
     return (
         gained[sizes.astype(int)]
         + sizes * math.log(bge.scale)
