@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 import worldloom as wl
 from jaxtrace._config import float_dtype, settings
-from jaxtrace.fields import Field, TimeSeriesField
+from jaxtrace.fields import Field, Stream, TimeSeriesField
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry
@@ -118,6 +118,7 @@ class Dataset:
         steps: Steps = None,
         scalar: str | None = None,
         scattered: bool = False,
+        window: int | Literal["auto"] | None = None,
         progress: Any = True,
         **options: Any,
     ) -> Field:
@@ -133,6 +134,9 @@ class Dataset:
         - `scalar`: one of `scalars`, instead of the velocity.
         - `scattered`: forget the cells, and make a [`jaxtrace.TimeSeriesField`][] of the points of
             a grid or mesh. Points on land are left out.
+        - `window`: do not read all slices, but keep this many on the device and read the next ones
+            while particles move; tracks are the same. `"auto"` does so only where the slices do not
+            fit the memory limit, with as many as fit.
         - `progress`: a bar for long reads; `False` for none, or a `worldloom.Progress`.
         - `options`: what the field takes: `method`, `time_method`, `outside`, `period`...
         """
@@ -144,14 +148,18 @@ class Dataset:
         self._check_options(TimeSeriesField if scattered else self.geometry.makes, options)
         chosen = self._steps(steps)
         components = self.dim if scalar is None else 1
-        self._refuse_too_much(len(chosen), self.slice_nbytes * components // self.dim)
+        window = self._window(window, len(chosen), self.slice_nbytes * components // self.dim)
+        if window is not None:
+            if scattered or self.kind == "points":
+                raise DataError(f"window={window}: points without cells cannot be streamed")
+            stream = Stream(lambda i: self._values(chosen[i], scalar), window)
+            return self.geometry.field(stream, self.times[chosen], **options)
         data = np.empty((len(chosen), *self.geometry.shape, components), float_dtype())
         bar = _meter(progress)
         bar.start(0, len(chosen))
         try:
             for row, i in enumerate(chosen):
-                one = self.slice(i)
-                data[row] = one.velocity if scalar is None else one.scalars[scalar][..., None]
+                data[row] = self._values(i, scalar)
                 bar.update(row + 1)
         finally:
             bar.stop()
@@ -229,17 +237,29 @@ class Dataset:
             raise DataError(f"steps={steps}: expected slices in increasing order, each once")
         return chosen
 
-    def _refuse_too_much(self, count: int, each: int) -> None:
+    def _values(self, i: int, scalar: str | None) -> np.ndarray:
+        one = self.slice(i)
+        return one.velocity if scalar is None else one.scalars[scalar][..., None]
+
+    def _window(self, window: int | str | None, count: int, each: int) -> int | None:
+        """How many slices to keep at a time; `None` for all. What does not fit is refused."""
         limit = settings().memory_limit
-        need = count * each + self.geometry.nbytes
+        # One window is on the device while the next one is filled.
+        held = 2 * window if isinstance(window, int) else count
+        need = min(held, count) * each + self.geometry.nbytes
         if limit is None or need <= limit:
-            return
+            return window if isinstance(window, int) and window < count else None
         fit = max((limit - self.geometry.nbytes) // each, 0)
+        if window == "auto" and fit >= 4:
+            return fit // 2
+        advice = f"take at most {fit} with steps=..., " if fit else ""
+        if window is None and fit >= 4:
+            advice += f"stream them with window={fit // 2}, "
         raise DataError(
-            f"{count} slices of {format_bytes(each)} and {format_bytes(self.geometry.nbytes)} for "
+            f"{held} slices of {format_bytes(each)} and {format_bytes(self.geometry.nbytes)} for "
             f"the {self.kind} need {format_bytes(need)}, more than memory_limit_gb allows "
-            f"({format_bytes(limit)}). {fit} slices fit: take fewer with steps=..., stream them "
-            "through a window, or raise the limit with jaxtrace.configure(memory_limit_gb=...)"
+            f"({format_bytes(limit)}): {advice}or raise the limit with "
+            "jaxtrace.configure(memory_limit_gb=...)"
         )
 
     def _check(self, values: np.ndarray, name: str, i: int) -> None:

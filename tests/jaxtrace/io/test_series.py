@@ -206,7 +206,8 @@ def test_a_flow_that_sticks_to_its_walls_simply_loads(tmp_path):
     data = files.unstructured(POINTS, [(vtk.VTK_HEXAHEDRON, HEXES)])
     still = np.zeros((len(POINTS), 3))
     dataset = open_dataset(files.write(files.add(data, "velocity", still), tmp_path / "a.vtu"))
-    assert (dataset.field(progress=False).sample([[0.0, 1.0, 2.5]], 0.0) == 0).all()
+    assert (dataset.slice(0).velocity == 0).all()
+    assert isinstance(dataset.field(progress=False), jt.TetField)
 
 
 def test_types_may_differ_between_points_and_values(tmp_path):
@@ -297,13 +298,38 @@ def test_memory_is_known_and_refused_before_anything_is_read(tmp_path):
     for i in range(3):
         (tmp_path / f"a{i}.vti").unlink()
     jt.configure(memory_limit_gb=800e-9)
-    with pytest.raises(
-        DataError, match=r"3 slices of 324 B .* need .*\(800 B\)\. 2 slices fit: take"
-    ):
+    wanted = r"3 slices of 324 B .* need .*\(800 B\): take at most 2 with steps=\.\.\., or raise"
+    with pytest.raises(DataError, match=wanted):
         dataset.field()
     with pytest.raises(DataError, match="there is no such file"):
         dataset.field(steps=[0, 2])
     jt.configure(memory_limit_gb=0)
+
+
+def test_a_series_larger_than_memory_is_streamed(tmp_path):
+    times = tuple(np.arange(12) / 4)
+    dataset = open_dataset(series(tmp_path, image, ".vti", times))
+    seeds = np.random.default_rng(0).uniform(0.4, 0.6, (20, 3))
+
+    def follow(**options):
+        field = dataset.field(progress=False, outside="clamp", **options)
+        tracker = jt.create_tracker("euler", field=field)
+        found = tracker.track_particles(seeds, time_span=(0.0, 2.75), n_timesteps=40)
+        return np.asarray(found.positions)
+
+    whole = follow(window="auto")
+    jt.configure(memory_limit_gb=9 * 324e-9)
+    wanted = r"12 slices .* at most 8 with .* stream them with window=4,"
+    with pytest.raises(DataError, match=wanted):
+        dataset.field()
+    with pytest.raises(DataError, match="10 slices of 324 B"):
+        dataset.field(window=5)
+    field = dataset.field(window="auto")
+    assert field.tables.parts[0].shape[0] == 4
+    jt.configure(memory_limit_gb=0)
+    assert np.array_equal(follow(window=4), whole)
+    with pytest.raises(DataError, match="window=4: points without cells cannot be streamed"):
+        dataset.field(window=4, scattered=True)
 
 
 def test_slices_can_be_read_from_threads_in_any_order(tmp_path):
