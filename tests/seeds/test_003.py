@@ -117,7 +117,7 @@ def test_there_are_no_other_blocks_in_lists():
 
 def test_what_the_blocks_computed():
     made = SEED.run(7)
-    field, trajectory = made["field"], made["trajectory"]
+    field, trajectory = made["tracker"].field, made["trajectory"]
     assert field.times.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert made["seeds"].shape == (120, 3)
     assert trajectory.positions.shape == (61, 120, 3)
