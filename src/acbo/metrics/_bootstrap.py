@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import equinox as eqx
@@ -25,8 +26,29 @@ class Interval(eqx.Module):
         return f"{self.estimate:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
+@functools.partial(jax.jit, static_argnames=("statistic", "resamples"))
+def _bootstrap(
+    values: PyTree,
+    key: Key[Array, ""],
+    level: float | Array,
+    *,
+    statistic: Callable[[PyTree], Array],
+    resamples: int,
+) -> Interval:
+    n = jax.tree.leaves(values)[0].shape[0]
+
+    def again(key: Key[Array, ""]) -> Array:
+        rows = jax.random.randint(key, (n,), 0, n)
+        return statistic(jax.tree.map(lambda leaf: leaf[rows], values))
+
+    drawn = jax.lax.map(again, jax.random.split(key, resamples))
+    tail = (1 - jnp.float32(level)) / 2
+    low, high = jnp.quantile(drawn, jnp.stack([tail, 1 - tail]), axis=0)
+    return Interval(statistic(values), low, high)
+
+
 def bootstrap(
-    values: PyTree[Shaped[Array, "n ..."]],
+    values: PyTree[Shaped[Array, "_ ..."]],
     statistic: Callable[[PyTree], Array] = jnp.mean,
     *,
     key: Key[Array, ""],
@@ -54,19 +76,11 @@ def bootstrap(
     leaves = jax.tree.leaves(values)
     if not leaves or any(leaf.shape[:1] != leaves[0].shape[:1] for leaf in leaves):
         raise DataError("values has no arrays, or arrays of different lengths")
-    n = leaves[0].shape[0]
-    if n == 0:
+    if leaves[0].shape[0] == 0:
         raise DataError("values has no cases to draw from")
     if resamples < 1:
         raise OptionError(f"resamples is {resamples}; give 1 or more")
     if not 0 < level < 1:
         raise OptionError(f"level is {level}; give a number above 0 and below 1, as 0.95")
 
-    def again(key: Key[Array, ""]) -> Array:
-        rows = jax.random.randint(key, (n,), 0, n)
-        return statistic(jax.tree.map(lambda leaf: leaf[rows], values))
-
-    drawn = jax.lax.map(again, jax.random.split(key, resamples), batch_size=min(resamples, 100))
-    tail = (1 - level) / 2
-    low, high = jnp.quantile(drawn, jnp.array([tail, 1 - tail]), axis=0)
-    return Interval(statistic(values), low, high)
+    return _bootstrap(values, key, level, statistic=statistic, resamples=resamples)

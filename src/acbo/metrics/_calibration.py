@@ -12,7 +12,7 @@ from acbo._errors import OptionError
 class Reliability(eqx.Module):
     """A reliability table: predictions by size, and how often they came true."""
 
-    edges: Float[Array, " bins+1"]
+    edges: Float[Array, " borders"]
     """The borders of the bins."""
     count: Float[Array, " bins"]
     """How many predictions fell into each bin."""
