@@ -58,6 +58,7 @@ def add_to(page: report.Report, *, particles: int = 6000, steps: int = 600, roun
         Viewer(
             tracks,
             max_bytes=5_000_000,
+            autoplay=True,
             caption="Drag turns, the wheel zooms after a click, space plays, c changes the colour.",
         )
     )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from flows import gyre_numpy
 from tracks import orbit
 
 from jaxtrace import export
+from jaxtrace.cli._options import Seeds
 from worldloom.cli import main
 
 
@@ -191,17 +193,17 @@ def test_mistakes_are_one_message(files, capsys, words, code, message):
 
 
 def test_seeds_from_a_file(files):
+    from jaxtrace import open_dataset
+
     np.savetxt("seeds.csv", [[0.5, 0.5], [1.5, 0.25]], delimiter=",")
-    flow = str(files / "gyre.nc")
-    assert main(["trace", "run", flow, "--seeds.file", "seeds.csv", "--n-timesteps", "2"]) == 0
-    np.testing.assert_array_equal(
-        export.read("tracks.nc").positions[0], np.float32([[0.5, 0.5], [1.5, 0.25]])
-    )
+    seeds, release = Seeds(file=Path("seeds.csv")).make(open_dataset(files / "gyre.nc"))
+    assert seeds.tolist() == [[0.5, 0.5], [1.5, 0.25]]
+    assert release is None
 
 
 def test_a_warning_is_one_line(files, capsys):
     flow = str(files / "gyre.nc")
-    words = ["--time-span", "0", "20", "--n-timesteps", "4", "--seeds.count", "3"]
+    words = ["--time-span", "0", "20", "--n-timesteps", "4", "--seeds.resolution", "4", "3"]
     assert main(["trace", "run", flow, *words]) == 0
     said = capsys.readouterr().err
     assert "worldloom: warning: the run goes from 0 to 20, but the field has data" in said

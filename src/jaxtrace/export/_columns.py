@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool
@@ -13,6 +13,7 @@ from jaxtrace._status import Status
 from jaxtrace.tracking import Trajectory
 
 BLOCK_BYTES = 64 * 2**20
+Particles: TypeAlias = slice | np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +68,12 @@ def native(array: Any) -> np.dtype:
     return np.dtype(array.dtype).newbyteorder("=")
 
 
-def part(array: Any, rows: slice, particles: slice) -> np.ndarray:
+def part(array: Any, rows: slice, particles: Particles) -> np.ndarray:
     """A part of an array in memory or on disk; what is on disk is read only there."""
     return np.asarray(array[rows])[:, particles]
 
 
-def take(trajectory: Trajectory, name: str, rows: slice, particles: slice) -> np.ndarray:
+def take(trajectory: Trajectory, name: str, rows: slice, particles: Particles) -> np.ndarray:
     """A column of some records and particles: `[rows, particles]`, or with components last."""
     if name == "speed":
         return _speed(trajectory, rows, particles)
@@ -87,7 +88,7 @@ def take(trajectory: Trajectory, name: str, rows: slice, particles: slice) -> np
     return part(source, rows, particles)
 
 
-def _speed(trajectory: Trajectory, rows: slice, particles: slice) -> np.ndarray:
+def _speed(trajectory: Trajectory, rows: slice, particles: Particles) -> np.ndarray:
     """Speeds of some records, the same as `trajectory.speed()` has there."""
     first, last, _ = rows.indices(trajectory.T)
     if trajectory.velocities is not None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from typing import Any
 
 import numpy as np
 
-from jaxtrace.export._columns import part, take
+from jaxtrace._status import Status
+from jaxtrace.export._columns import take
 from jaxtrace.tracking import Trajectory
 
 JUMP = 16
 """A flag beside the status: the particle did not come here on a straight line."""
 
 _FEW_FRAMES = 30
-_SAMPLE = 2000
+_SAMPLE = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +114,8 @@ def _flags(
 
 
 def _table(trajectory: Trajectory, name: str, choice: Choice) -> np.ndarray:
-    everyone = slice(None)
     rows = [
-        take(trajectory, name, slice(row, row + 1), everyone)[0][choice.particles]
+        take(trajectory, name, slice(row, row + 1), choice.particles)[0]
         for row in choice.rows.tolist()
     ]
     return np.stack(rows)
@@ -137,8 +136,4 @@ def _signs(steps: np.ndarray) -> np.ndarray:
 
 def alive_counts(trajectory: Trajectory, rows: np.ndarray) -> list[int]:
     """How many of all particles are alive at each record."""
-    everyone: Any = slice(None)
-    return [
-        int((part(trajectory.status, slice(row, row + 1), everyone) == 0).sum())
-        for row in rows.tolist()
-    ]
+    return [int((np.asarray(trajectory.status[row]) == Status.ALIVE).sum()) for row in rows]

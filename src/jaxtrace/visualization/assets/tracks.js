@@ -100,7 +100,7 @@
     const maps = { range: ramp(), status: statusMap() };
     const span = Math.abs(about.times[frames - 1] - about.times[0]) || 1;
     const look = {
-      frame: 0, part: 0, colour: about.colour, trail: tracks.count <= 4000 ? TRAILS.short : 0,
+      frame: 0, part: 0, colour: about.colour, trail: tracks.count <= 8000 ? TRAILS.short : 0,
       ended: true, point: 1,
     };
     const readout = make("div", "tracks-readout"), legend = make("div", "tracks-legend");
