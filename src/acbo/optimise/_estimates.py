@@ -1,0 +1,78 @@
+"""What samples say about the effect of each variable on the target."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from acbo.optimise._environment import View
+from acbo.optimise._solve import solve_positive
+
+
+class Effects(NamedTuple):
+    """Effects on the target, for each variable, in raw units.
+
+    **Attributes:**
+
+    - `slope`: the target's change per unit of a variable that was set, from the samples in which it
+      was set; drawn towards 0 while there are few.
+    - `error`: the standard error of `slope`.
+    - `count`: in how many samples a variable was set.
+    - `correlation`: with the target, in samples in which nothing was set.
+    - `scale`: standard deviation of each variable in those samples.
+    - `centre`: mean of each variable in those samples.
+    """
+
+    slope: Float[Array, " d"]
+    error: Float[Array, " d"]
+    count: Float[Array, " d"]
+    correlation: Float[Array, " d"]
+    scale: Float[Array, " d"]
+    centre: Float[Array, " d"]
+
+
+def effects(view: View) -> Effects:
+    """Direct estimates, one variable at a time."""
+    x, set_, rows, _ = view.samples
+    m = set_.astype(x.dtype)
+    calm = rows.astype(x.dtype) * (1 - m.max(axis=1))
+    total = jnp.maximum(calm.sum(), 1.0)
+    centre = calm @ x / total
+    centred = x - centre[None, :]
+    scale = jnp.sqrt(calm @ centred**2 / total) + 1e-6
+    y = centred[:, view.target]
+    correlation = (calm * y) @ centred / total / (scale * scale[view.target])
+    energy = (m * x**2).sum(axis=0)
+    slope = (m * x * y[:, None]).sum(axis=0) / (energy + 1.0)
+    error = scale[view.target] / jnp.sqrt(energy + 1.0)
+    return Effects(slope, error, m.sum(axis=0), correlation, scale, centre)
+
+
+def path_effects(view: View, edges: Float[Array, "d d"]) -> Float[Array, " d"]:
+    """Effects on the target along all paths of a believed graph.
+
+    Each variable is regressed on the others over the samples in which it was not set. A cause with
+    edge probability `p` has a prior variance in proportion to `p / (1 - p)`, so what is no cause
+    cannot explain anything; the effects along paths then multiply.
+    """
+    x, set_, rows, _ = view.samples
+    d = x.shape[1]
+    eye = jnp.eye(d)
+    found = effects(view)
+    z = (x - found.centre[None, :]) / found.scale[None, :]
+    free = rows.astype(x.dtype)[:, None] * (1 - set_.astype(x.dtype))
+    gram = jnp.einsum("nj,na,nb->jab", free, z, z)
+    right = jnp.einsum("nj,na,nj->ja", free, z, z)
+    p = jnp.clip(edges * (1 - eye), 1e-4, 1 - 1e-4).T
+    prior = 0.3 * (1 - p) / p + 0.1
+    slopes = jax.vmap(solve_positive)(gram + prior[:, :, None] * eye[None], right[..., None])
+    slopes = slopes[..., 0] * edges.T * (1 - eye)
+    # Through at most d - 1 edges; a believed graph may have cycles, so no inverse.
+    reach, walk = jnp.zeros(d), eye[view.target]
+    for _ in range(d - 1):
+        walk = slopes.T @ walk * (1 - eye[view.target])
+        reach = reach + walk
+    return reach * found.scale[view.target] / found.scale

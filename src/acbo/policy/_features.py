@@ -1,0 +1,70 @@
+"""What a policy looks at: the surrogate's belief, and effects computed from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from acbo.optimise import View, effects, path_effects
+from acbo.scm import standardise
+from acbo.surrogate import Surrogate
+
+
+class Features(NamedTuple):
+    """One row a variable.
+
+    **Attributes:**
+
+    - `effect`: the best guess of the target's change, in its own deviations, when a variable is set
+      to its limit.
+    - `numbers`: beliefs and estimates of size about 1.
+    - `tokens`: the surrogate's embedding of the pair (variable, target), both ways.
+    - `allowed`: which variables may be set.
+    - `limit`: how far.
+    """
+
+    effect: Float[Array, " d"]
+    numbers: Float[Array, "d 10"]
+    tokens: Float[Array, "d twice_hidden"]
+    allowed: Bool[Array, " d"]
+    limit: Float[Array, ""]
+
+
+NUMBERS = 10
+
+
+def features(view: View, surrogate: Surrogate) -> Features:
+    """Look at a view through a surrogate."""
+    prediction = surrogate(standardise(view.samples))
+    edges = jax.nn.sigmoid(prediction.edge_logits)
+    y = view.target
+    found = effects(view)
+    unit = view.limit / found.scale[y]
+    along = path_effects(view, edges) * unit
+    direct, error = found.slope * unit, found.error * unit
+    # Two guesses: along believed paths, and from the samples in which the variable was set. The
+    # second has a known error; the first is trusted like a few samples.
+    trust = found.count / (found.count + 3.0)
+    effect = jnp.where(view.allowed, trust * direct + (1 - trust) * along, 0.0)
+
+    left = (view.budget - view.used).astype(jnp.float32) / jnp.maximum(view.budget, 1)
+    numbers = jnp.stack(
+        [
+            edges[:, y],
+            edges[y, :],
+            jnp.tanh(along / 4),
+            jnp.tanh(direct / 4),
+            jnp.tanh(effect / 4),
+            jnp.tanh(error / 4),
+            found.count / 3.0,
+            found.correlation,
+            jnp.log(found.scale / found.scale[y]) / 2,
+            jnp.broadcast_to(left, found.slope.shape),
+        ],
+        axis=-1,
+    )
+    tokens = jnp.concatenate([prediction.tokens[:, y], prediction.tokens[y, :]], axis=-1)
+    return Features(effect, numbers, tokens, view.allowed, view.limit)

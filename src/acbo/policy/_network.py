@@ -1,0 +1,124 @@
+"""The policy: which variable, and which value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from acbo.optimise import Action, View
+from acbo.policy._features import NUMBERS, Features, features
+from acbo.surrogate import Surrogate
+from acbo.surrogate._network import linear
+
+
+class Choice(NamedTuple):
+    """A distribution over actions.
+
+    **Attributes:**
+
+    - `logits`: of the variables; those that may not be set have none.
+    - `centre`: the value of each variable, as a share of the limit.
+    - `spread`: standard deviation of that share.
+    """
+
+    logits: Float[Array, " d"]
+    centre: Float[Array, " d"]
+    spread: Float[Array, ""]
+
+
+class PolicyNetwork(eqx.Module):
+    """Starts as "set the variable of largest believed effect to its limit", and learns from there.
+
+    Every variable is treated alike; it knows of the others through means over them.
+    """
+
+    look: eqx.nn.Linear
+    think: eqx.nn.Linear
+    compare: eqx.nn.Linear
+    say: eqx.nn.Linear
+    sharpness: Float[Array, ""]
+    log_spread: Float[Array, ""]
+
+    def __init__(self, tokens: int, *, hidden: int = 64, key: PRNGKeyArray):
+        keys = jax.random.split(key, 4)
+        self.look = eqx.nn.Linear(NUMBERS + tokens, hidden, key=keys[0])
+        self.think = eqx.nn.Linear(hidden, hidden, key=keys[1])
+        self.compare = eqx.nn.Linear(2 * hidden, hidden, key=keys[2])
+        say = eqx.nn.Linear(hidden, 2, key=keys[3])
+        self.say = jax.tree.map(lambda leaf: 0.01 * leaf, say)
+        self.sharpness = jnp.float32(2.0)
+        self.log_spread = jnp.float32(-2.0)
+
+    def __call__(self, seen: Features) -> Choice:
+        """The distribution of the next action."""
+        x = jnp.concatenate([seen.numbers, seen.tokens], axis=-1)
+        x = jax.nn.gelu(linear(self.think, jax.nn.gelu(linear(self.look, x))))
+        here = seen.allowed.astype(x.dtype)[:, None]
+        mean = (x * here).sum(axis=0, keepdims=True) / jnp.maximum(here.sum(), 1.0)
+        x = jnp.concatenate([x, jnp.broadcast_to(mean, x.shape)], axis=-1)
+        said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
+        logits = self.sharpness * jnp.abs(seen.effect) + 4 * said[:, 0]
+        centre = 1.2 * jnp.tanh(4 * seen.effect + 4 * said[:, 1])
+        return Choice(
+            jnp.where(seen.allowed, logits, -1e9),
+            centre,
+            jnp.exp(jnp.clip(self.log_spread, -3.0, 0.0)),
+        )
+
+
+class Decision(NamedTuple):
+    """A drawn action: the variable, and the share of the limit before it is cut."""
+
+    variable: Array
+    share: Array
+
+
+def draw(key: PRNGKeyArray, choice: Choice) -> Decision:
+    """One action of a distribution."""
+    first, second = jax.random.split(key)
+    variable = jax.random.categorical(first, choice.logits).astype(jnp.int32)
+    share = choice.centre[variable] + choice.spread * jax.random.normal(second)
+    return Decision(variable, share)
+
+
+def mode(choice: Choice) -> Decision:
+    """The most likely action."""
+    variable = jnp.argmax(choice.logits).astype(jnp.int32)
+    return Decision(variable, choice.centre[variable])
+
+
+def log_probability(choice: Choice, decision: Decision) -> Float[Array, ""]:
+    """Log density of a decision, up to a constant."""
+    gap = (decision.share - choice.centre[decision.variable]) / choice.spread
+    which = jax.nn.log_softmax(choice.logits)[decision.variable]
+    return which - 0.5 * gap**2 - jnp.log(choice.spread)
+
+
+def entropy(choice: Choice) -> Float[Array, ""]:
+    """Entropy of the choice of a variable."""
+    p = jax.nn.softmax(choice.logits)
+    return -(p * jnp.where(p > 0, jax.nn.log_softmax(choice.logits), 0.0)).sum()
+
+
+def divergence(choice: Choice, other: Choice) -> Float[Array, ""]:
+    """Kullback-Leibler divergence of the choice of a variable from that of another policy."""
+    p = jax.nn.softmax(choice.logits)
+    gap = jax.nn.log_softmax(choice.logits) - jax.nn.log_softmax(other.logits)
+    return (p * jnp.where(p > 0, gap, 0.0)).sum()
+
+
+class LearnedPolicy(eqx.Module):
+    """A policy of `acbo.optimise`: a network on a surrogate, taking its most likely action."""
+
+    network: PolicyNetwork
+    surrogate: Surrogate
+
+    def __call__(self, key: PRNGKeyArray, view: View) -> Action:
+        """See `acbo.optimise.Policy`."""
+        seen = features(view, self.surrogate)
+        decision = mode(self.network(seen))
+        return Action(decision.variable, jnp.clip(decision.share, -1.0, 1.0) * view.limit)
