@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -91,16 +93,29 @@ def bins_of_boxes(box_low: np.ndarray, box_high: np.ndarray, count: float | int)
         shape = tuple(max(1, n // 2) for n in shape)
     if total >= 2**31:
         raise FieldError(f"{len(box_low)} cells are more than a mesh may have")
-    counts = spans.prod(axis=1)
-    owner = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    offset = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
-    flat = np.zeros(total, np.int64)
-    stride = counts.copy()
-    for i in range(len(shape)):
-        stride //= spans[:, i]
-        step = offset // stride[owner]
-        offset -= step * stride[owner]
-        flat = flat * shape[i] + first[owner, i] + step
-    order = np.argsort(flat, kind="stable")
-    per_bin = np.bincount(flat, minlength=math.prod(shape))
-    return Bins(low, high, shape, per_bin, owner[order])
+    # Bin and box in one integer: sorting numbers is several times faster than sorting places.
+    keys = np.sort(np.concatenate(list(_touched(first, spans, shape))))
+    per_bin = np.bincount(keys >> 32, minlength=math.prod(shape))
+    return Bins(low, high, shape, per_bin, keys & 0xFFFFFFFF)
+
+
+def _touched(first: np.ndarray, spans: np.ndarray, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """Keys `bin << 32 | box` of boxes that reach over `spans` bins from `first` along each axis."""
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    base = (first @ np.asarray(strides)) << 32 | np.arange(len(first))
+    wide = (spans > 3).any(axis=1)
+    narrow = np.flatnonzero(~wide)
+    columns = np.ascontiguousarray(spans[narrow].T)
+    for offset in itertools.product(range(3), repeat=len(shape)):
+        reach = np.logical_and.reduce([n > k for n, k in zip(columns, offset, strict=True)])
+        ahead = sum(s * k for s, k in zip(strides, offset, strict=True))
+        yield base[narrow[reach]] + (ahead << 32)
+    rest = np.flatnonzero(wide)
+    counts = spans[rest].prod(axis=1)
+    owner = np.repeat(rest, counts)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    key = base[owner]
+    for i in reversed(range(len(shape))):
+        number, step = np.divmod(number, spans[owner, i])
+        key += (step * strides[i]) << 32
+    yield key

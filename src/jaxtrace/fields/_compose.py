@@ -87,7 +87,7 @@ class SumField(Field):
         active: Bool[Array, " n"] | None = None,
     ) -> Sample:
         """See `Field.evaluate`."""
-        hints = self.first_hint(x.shape[1]) if hint is None else hint
+        hints = (None,) * len(self.fields) if hint is None else hint
         samples = [f.evaluate(x, t, h, active) for f, h in zip(self.fields, hints, strict=True)]
         value, status = samples[0].value, samples[0].status
         for other in samples[1:]:

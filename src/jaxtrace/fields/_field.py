@@ -67,7 +67,7 @@ class Field(eqx.Module):
 
         - `x`: places, particles last.
         - `t`: one time, or one for each particle.
-        - `hint`: that of the sample before, or of `first_hint`.
+        - `hint`: that of the sample before, or of `first_hint`; `None` where nothing is known.
         - `active`: false for particles whose value is not needed.
         """
 
@@ -150,7 +150,7 @@ class Field(eqx.Module):
 
 @compiled
 def _sample(field: Field, x: Array, t: Array) -> Array:
-    value, status, _ = field.evaluate(x, t, field.first_hint(x.shape[1]))
+    value, status, _ = field.evaluate(x, t)
     return jnp.where((status == int(Status.EXITED))[None], jnp.nan, value)
 
 

@@ -94,7 +94,8 @@ class StructuredField(Field):
         self.slices = Slices(times, time_method)
         pairs = zip(layout.nodes, layout.periods, strict=True)
         self.axes = tuple(Axis(a, cubic=method == "cubic", period=p) for a, p in pairs)
-        land = layout.arrange(np.isnan(first).any(axis=(0, -1))[None])[0]
+        dry = np.asarray(np.isnan(first).any(axis=(0, -1)))
+        land = layout.arrange(dry[None])[0]
         if np.isinf(first).any():
             where = [int(i) for i in np.argwhere(np.isinf(first))[0]]
             raise FieldError(f"data is infinite at {where}; land is marked by NaN")
@@ -237,7 +238,7 @@ class _Layout:
         given = tuple(len(a) for a in nodes)
         turned = tuple(i for i, a in enumerate(nodes) if a[0] > a[-1])
         nodes = [a[::-1] if i in turned else a for i, a in enumerate(nodes)]
-        periods = list(period) if period is not None else [None] * len(nodes)
+        periods: list[float | None] = [None] * len(nodes) if period is None else list(period)
         if len(periods) != len(nodes):
             raise FieldError(f"period has {len(periods)} entries; expected {len(nodes)}")
         closed = []
@@ -264,7 +265,7 @@ class _Layout:
 
     def arrange(self, data: np.ndarray) -> np.ndarray:
         """`[T, *nodes, ...]` with axes that increase, periods closed."""
-        data = np.flip(data, [i + 1 for i in self.turned])
+        data = np.flip(data, tuple(i + 1 for i in self.turned))
         for i in self.closed:
             data = np.concatenate([data, np.take(data, [0], axis=i + 1)], axis=i + 1)
         return data

@@ -32,6 +32,9 @@ from jaxtrace.fields._time import Slices
 from jaxtrace.fields._walk import Mesh, locate, place, search
 from worldloom import compiled
 
+# Cells for each bin of the hash. Fewer make lists shorter, and a cell is then in more of them.
+BIN_CELLS = 8
+
 
 class TetField(Field):
     """A field on the points of a mesh of tetrahedra (3-D) or triangles (2-D), linear in each cell.
@@ -90,7 +93,7 @@ class TetField(Field):
             finite(data, "data")
         if len(shape) != 2 or shape[0] != len(points):
             raise FieldError(
-                f"slices of data have shape {list(shape)}; expected [T, P, C] with {len(points)} points"
+                f"slices of data have shape {list(shape)}; expected [P, C], P being {len(points)}"
             )
 
         def prepare(one: np.ndarray, i: int) -> np.ndarray:
@@ -158,14 +161,13 @@ class TetField(Field):
     ) -> Sample:
         """See `Field.evaluate`."""
         n = x.shape[1]
-        hint = self.first_hint(n) if hint is None else hint
-        active = jnp.ones(n, bool) if active is None else active
-        found = locate(self.mesh, lax.stop_gradient(x), hint, active)
+        wanted = jnp.ones(n, bool) if active is None else active
+        found = locate(self.mesh, lax.stop_gradient(x), hint, wanted)
         b = place(self.mesh, x, found.cell, lax.stop_gradient(found.barycentric))
         if self.outside == "clamp":
-            edge = jnp.maximum(b, 0.0)
-            edge = edge / jnp.sum(edge, axis=0, keepdims=True)
-            b = jnp.where(found.inside[None], b, edge)
+            edge = [jnp.maximum(part, 0.0) for part in b]
+            whole = sum(edge[1:], edge[0])
+            b = [jnp.where(found.inside, own, e / whole) for own, e in zip(b, edge, strict=True)]
         corners = self.mesh.corners(found.cell)
 
         def interpolate(read):
@@ -184,7 +186,7 @@ def build_mesh(points: np.ndarray, cells: np.ndarray) -> Mesh:
     rows = simplices.geometry(points, cells)
     neighbour = simplices.neighbours(cells)
     corners = points[cells]
-    bins = bins_of_boxes(corners.min(axis=1), corners.max(axis=1), len(cells) / 2)
+    bins = bins_of_boxes(corners.min(axis=1), corners.max(axis=1), len(cells) / BIN_CELLS)
     mesh = Mesh(
         geometry=as_float(rows.reshape(-1)),
         neighbour=jnp.asarray(neighbour.reshape(-1)),
@@ -193,8 +195,11 @@ def build_mesh(points: np.ndarray, cells: np.ndarray) -> Mesh:
         dim=dim,
     )
     open_faces = np.argwhere(neighbour < 0)
+    beyond = simplices.pushed_out(points, cells, rows[:, : dim * dim], open_faces)
+    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+    in_box = ((beyond >= low) & (beyond <= high)).all(axis=1)
+    open_faces, beyond = open_faces[in_box], beyond[in_box]
     if len(open_faces):
-        beyond = simplices.pushed_out(points, cells, rows[:, : dim * dim], open_faces)
         soft = neighbour.copy()
         soft[open_faces[:, 0], open_faces[:, 1]] = _cells_at(mesh, beyond)
         mesh = eqx.tree_at(lambda m: m.neighbour, mesh, jnp.asarray(soft.reshape(-1)))

@@ -76,7 +76,7 @@ class Step(eqx.Module):
     def begin(self, particles: Particles) -> Particles:
         """Particles with what can be said about them before the first step."""
         t = self.time(jnp.int32(0))
-        sample = self.field.evaluate(particles.x, t, particles.hint, None)
+        sample = self.field.evaluate(particles.x, t)
         used = particles.number >= 0
         status = jnp.where(used & (sample.status != 0), sample.status, particles.status)
         broken = used & (status == 0) & ~jnp.all(jnp.isfinite(sample.value), axis=0)

@@ -12,6 +12,8 @@ from scipy.spatial import Delaunay
 import jaxtrace as jt
 from jaxtrace import Status
 from jaxtrace.fields import FieldError, _walk
+from jaxtrace.fields import _simplices as simplices
+from jaxtrace.fields._bins import bins_of_boxes
 
 
 def linear(p):
@@ -119,8 +121,8 @@ def test_soft_neighbours_let_a_walk_cross_an_interface(hanging):
     places = np.random.default_rng(4).uniform(0.01, 0.99, (500, 3))
     x = jnp.asarray(places.T, jnp.float32)
     start = _walk.search(field.mesh, x[::-1])  # places across the diagonal
-    walked = _walk._walk(field.mesh, x, start.cell, jnp.ones(500, bool))
-    arrived = np.asarray(jnp.min(walked.barycentric, axis=0) >= -_walk.TOLERANCE)
+    walked = _walk._walk(field.mesh, x, start._replace(inside=jnp.zeros(500, bool)))
+    arrived = np.min(walked.barycentric, axis=0) >= -_walk.TOLERANCE
     assert arrived.mean() > 0.97
     crossing = (np.asarray(x[0]) < 0.5) != (np.asarray(x[2]) < 0.5)
     assert crossing.sum() > 100
@@ -221,3 +223,32 @@ def test_bad_input_is_named(change, message):
     good = {"data": points[None], "points": points, "cells": cells}
     with pytest.raises(FieldError, match=message):
         jt.TetField(**(good | change))
+
+
+def test_neighbours_of_many_points_are_those_of_few():
+    """Keys too long for one integer are numbered first: the answer is the same."""
+    _, cells = flows.jittered(5)
+    few = simplices.neighbours(cells)
+    assert np.array_equal(few, simplices.neighbours(cells * np.int64(30_000_011)))
+    slow = {}
+    for cell, corners in enumerate(cells):
+        for j in range(4):
+            slow.setdefault(frozenset(np.delete(corners, j).tolist()), []).append((cell, j))
+    wanted = np.full(cells.shape, -1)
+    for pair in slow.values():
+        if len(pair) == 2:
+            (a, i), (b, j) = pair
+            wanted[a, i], wanted[b, j] = b, a
+    assert np.array_equal(few, wanted)
+
+
+def test_bins_list_every_box_that_touches_them():
+    rng = np.random.default_rng(3)
+    low = rng.random((300, 2))
+    high = low + rng.random((300, 2)) ** 6  # a few of them are wide
+    bins = bins_of_boxes(low, high, 400)
+    places = rng.random((200, 2))
+    start, count, _ = bins.find(jnp.asarray(places.T, jnp.float32))
+    for place, first, length in zip(places, np.asarray(start), np.asarray(count), strict=True):
+        listed = set(np.asarray(bins.entries)[first : first + length].tolist())
+        assert set(np.flatnonzero(((low <= place) & (place <= high)).all(axis=1))) <= listed

@@ -87,11 +87,12 @@ def test_adaptive_steps_scalars_and_sums_are_streamed_too():
 
     def tracks(make):
         both = _grid(make(data)) + 0.1 * _grid(make(data[::-1].copy()))
+        scalars = {"u": _grid(make(data[..., :1]))}
         tracker = jt.create_tracker(
             "dopri5",
             field=both,
             boundary_condition=WALLS,
-            scalars={"u": _grid(make(data[..., :1]))},
+            scalars=scalars,
         )
         return tracker.track_particles(SEEDS, (5.0, 9.5), 40, save_times=[5.0, 6.125, 9.5])
 
@@ -153,7 +154,7 @@ def test_errors_of_the_reader_name_the_slice():
         _track(_grid(Stream(read, window=4)), (5.0, 9.5))
     dry = data.copy()
     dry[7, 2, 3] = np.nan
-    with pytest.raises(FieldError, match="slice 7 .*not land in the first slice"):
+    with pytest.raises(FieldError, match=r"slice 7 .*not land in the first slice"):
         _track(_grid(Stream(dry.__getitem__, window=4)), (5.0, 9.5))
     with pytest.raises(FieldError, match=r"slice 3 .*shape \[13, 9, 1\]"):
         _grid(Stream(lambda i: data[i] if i != 3 else data[i][..., :1], window=4))
@@ -161,7 +162,7 @@ def test_errors_of_the_reader_name_the_slice():
 
 def test_a_window_that_is_too_small_says_what_is_needed():
     field = _grid(Stream(_values(NODES).__getitem__, window=3))
-    with pytest.raises(TrackError, match="needs 9 slices .*window=3"):
+    with pytest.raises(TrackError, match=r"needs 9 slices .*window=3"):
         jt.create_tracker(field=field).track_particles(SEEDS, (5.0, 9.5), 3)
     with pytest.raises(FieldError, match="needs 4 slices at once"):
         _grid(Stream(_values(NODES).__getitem__, window=3), time_method="cubic")

@@ -1,0 +1,303 @@
+"""Particle tracking against Parcels 3 and 4, NumPy, SciPy, and the same step written in C.
+
+All sides carry 7500 particles by RK4 through the same unsteady flow on 57 x 57 x 57 nodes and 40
+slices, in float32, and take turns, round by round. Parcels comes from PyPI into environments of its
+own and keeps no output, which is to its advantage; the others keep every step. A ratio is the
+median over rounds, with its 95 % interval. Beside each rate stands how far the particles end from
+where DOP853 takes them in the flow itself. The public JAXTrace is on no package index: its rates
+are quoted.
+
+    python benchmarks/trace_vs_rivals.py [--quick] [--scaling] [--rounds 5] [--json FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent / "trace"
+sys.path.insert(0, str(HERE))
+
+import ceiling  # noqa: E402
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+import workload  # noqa: E402
+from rich import box  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+from scipy.spatial import Delaunay  # noqa: E402
+
+import jaxtrace as jt  # noqa: E402
+import worldloom as wl  # noqa: E402
+from jaxtrace.tracking.boundary import (  # noqa: E402
+    continuous_inlet_boundary_factory,
+    reflective_boundary,
+)
+from worldloom import bench  # noqa: E402
+
+OURS, NUMPY, SCIPY = "JAXTrace, grid", "NumPy", "SciPy"
+PARCELS3, PARCELS4 = "Parcels 3.1.4, C", "Parcels 4.0.2"
+INLET, TETS, POINTS = "JAXTrace, inlet", "JAXTrace, tets", "JAXTrace, scattered"
+TARGETS = {PARCELS3: 5, PARCELS4: 50, NUMPY: 12, SCIPY: 30}
+# M particle-steps a second of the public JAXTrace (commit 3bbf532), as it was measured once.
+PUBLIC_TETS, PUBLIC_POINTS = 0.030, 0.0001
+LEAST = {TETS: 30 * PUBLIC_TETS, POINTS: 0.2}
+BOX = [[0.0] * 3, [1.0] * 3]
+QUIET = 0.7  # processes that ran in the minute before
+
+# Steps of one call, so that each side has a second or so of work.
+STEPS = {
+    OURS: 1500,
+    INLET: 1500,
+    TETS: 300,
+    POINTS: 100,
+    PARCELS3: 150,
+    PARCELS4: 15,
+    NUMPY: 60,
+    SCIPY: 25,
+}
+
+
+def in_c(threads: int) -> str:
+    return f"C, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def rivals(steps: dict[str, int], folder: Path) -> dict[str, Any]:
+    """Everybody else who is installed from a package index, or stands in NumPy."""
+
+    def rival(name: str, script: str, requirements: Any, **more: Any) -> bench.Rival:
+        options = {"steps": steps[name], "folder": str(folder), "name": name, **more}
+        return bench.Rival(HERE / script, requirements=requirements, options=options)
+
+    return {
+        PARCELS3: rival(
+            PARCELS3, "rival_parcels3.py", ("parcels==3.1.4", "numpy<2", "setuptools<80")
+        ),
+        PARCELS4: rival(PARCELS4, "rival_parcels4.py", ("parcels==4.0.2",)),
+        NUMPY: rival(NUMPY, "rival_numpy.py", None, scipy=False),
+        SCIPY: rival(SCIPY, "rival_numpy.py", None, scipy=True),
+    }
+
+
+def tetrahedra(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """A jittered cube with as many points as the grid, in tetrahedra."""
+    grid = np.stack(np.meshgrid(*[np.arange(nodes)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    inner = (grid > 0) & (grid < nodes - 1)
+    noise = np.random.default_rng(0).uniform(-0.25, 0.25, grid.shape)
+    points = (grid + noise * inner) / (nodes - 1)
+    cells = Delaunay(points).simplices
+    volume = np.abs(np.linalg.det(points[cells[:, 1:]] - points[cells[:, :1]]))
+    return points, cells[volume > 1e-9 * volume.max()]
+
+
+def our_fields(nodes: int) -> tuple[dict[str, tuple[Any, Any]], list[str]]:
+    """Our fields and boundaries by name, and what building them took."""
+    axis, times, data = workload.grid()
+    walls, inlet = reflective_boundary(BOX), continuous_inlet_boundary_factory(BOX)
+    grid = jt.StructuredField(data, (axis, axis, axis), times)
+    fields: dict[str, tuple[Any, Any]] = {OURS: (grid, walls), INLET: (grid, inlet)}
+    points, cells = tetrahedra(nodes)
+    values = np.stack([workload.flow(points, t).astype(np.float32) for t in times])
+    began = time.perf_counter()
+    mesh = jt.TetField(values, points, cells, times)
+    built = time.perf_counter()
+    scattered = jt.TimeSeriesField(values, points, times, outside="clamp")
+    notes = [
+        f"{len(points)} points, {len(cells)} tets, {len(times)} slices: the mesh was built in "
+        f"{built - began:.1f} s, the hash of points in {time.perf_counter() - built:.1f} s"
+    ]
+    return fields | {TETS: (mesh, walls), POINTS: (scattered, walls)}, notes
+
+
+@dataclasses.dataclass
+class Side:
+    """One of ours: a call is a run, and the last run is kept."""
+
+    tracker: Any
+    steps: int
+    last: Any = None
+
+    def __call__(self) -> Any:
+        seeds = workload.seeds()
+        until = self.steps * workload.STEP
+        self.last = self.tracker.track_particles(seeds, (0.0, until), self.steps)
+        return self.last.positions[-1]
+
+
+def errors(ends: dict[str, np.ndarray], steps: dict[str, int]) -> dict[str, float]:
+    """Median distance from where DOP853 takes some of the particles."""
+    some = slice(None, None, 25)
+    start = workload.seeds()[some]
+    right = {n: workload.referee(start, n * workload.STEP) for n in {steps[name] for name in ends}}
+    return {
+        name: float(np.median(np.linalg.norm(end[some] - right[steps[name]], axis=1)))
+        for name, end in ends.items()
+    }
+
+
+def against(comparison: bench.Comparison, rival: str) -> tuple[bench.Ratio, float]:
+    """Our speed on the grid in units of a rival's, by the clock and by processor seconds."""
+    ours, theirs = comparison[OURS], comparison[rival]
+    assert ours.items is not None
+    assert theirs.items is not None
+    busy = (ours.items / ours.busy) / (theirs.items / theirs.busy)
+    return dataclasses.replace(comparison, baseline=rival).ratio(OURS), busy
+
+
+def verdict(met: bool, quiet: bool) -> str:
+    return ("met" if met else "NOT MET") if quiet else "? (busy machine)"
+
+
+def report(
+    comparison: bench.Comparison, wrong: dict[str, float], quiet: bool
+) -> tuple[Table, list[dict[str, Any]]]:
+    """The table, and the same as plain values."""
+    shown = Table(box=box.SIMPLE_HEAD, title="7500 particles, RK4", title_justify="left")
+    for heading in ("", "M steps/s", "ours / theirs (95 %)", "a CPU second", "wanted", "error"):
+        shown.add_column(heading)
+    rows = []
+    for name in comparison.names:
+        row: dict[str, Any] = {"name": name}
+        rows.append(row)
+        if name in comparison.failures:
+            reason = comparison.failures[name].strip().splitlines()[-1]
+            row["failed"] = reason
+            shown.add_row(name, "failed", reason)
+            continue
+        row["rate"] = (comparison[name].rate or 0.0) / 1e6
+        row["error"] = wrong.get(name)
+        ratio = busy = wanted = ""
+        if name in LEAST:
+            row["wanted"], row["met"] = LEAST[name], row["rate"] >= LEAST[name]
+            wanted = f"{LEAST[name]:g} M: {verdict(row['met'], quiet)}"
+        elif not name.startswith("JAXTrace"):
+            found, by_cpu = against(comparison, name)
+            row["ratio"], row["ratio_cpu"] = dataclasses.asdict(found), by_cpu
+            ratio, busy = str(found), f"{by_cpu:.2f}x"
+            if name in TARGETS:
+                row["wanted"], row["met"] = TARGETS[name], found.value >= TARGETS[name]
+                wanted = f"{TARGETS[name]}x: {verdict(row['met'], quiet)}"
+        elif name == INLET:
+            slower = 1 / dataclasses.replace(comparison, baseline=OURS).ratio(INLET).value
+            row["slower"], row["wanted"], row["met"] = slower, 1.5, slower <= 1.5
+            wanted = f"at most 1.5x slower: {slower:.2f}x, {verdict(slower <= 1.5, quiet)}"
+        far = "" if row["error"] is None else f"{row['error']:.1e}"
+        shown.add_row(name, f"{row['rate']:.3f}", ratio, busy, wanted, far)
+    return shown, rows
+
+
+def scaling(quick: bool) -> Table:
+    """Our rate over particles, slices and saved steps, each run in a bounded batch."""
+    shown = Table(box=box.SIMPLE_HEAD, title="scaling on the grid", title_justify="left")
+    for heading in ("particles", "slices", "kept", "M steps/s", "peak memory, MB"):
+        shown.add_column(heading, justify="right")
+    most = 5 if quick else 7
+    cases = [(10**k, 40, 0) for k in range(3, most + 1)]
+    cases += [(7500, slices, 0) for slices in (2, 10, 160)] + [(7500, 40, n) for n in (10, 300)]
+    for particles, slices, kept in cases:
+        axis, times, data = workload.grid(nodes=29 if slices > 40 else 57, slices=slices)
+        field = jt.StructuredField(data, (axis, axis, axis), times)
+        tracker = jt.create_tracker(
+            field=field, boundary_condition=reflective_boundary(BOX), batch_size=2**20
+        )
+        seeds = np.random.default_rng(0).uniform(0.02, 0.98, (particles, 3)).astype(np.float32)
+        steps = 300 if particles <= 10**5 else 10
+        save = {"save_every": max(1, steps // kept)} if kept else {"save_positions": False}
+        span = (0.0, steps * workload.STEP)
+        tracker.track_particles(seeds[: 2**20], span, steps, **save)
+        began = time.perf_counter()
+        tracker.track_particles(seeds, span, steps, **save)
+        seconds = time.perf_counter() - began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+        rate = particles * steps / seconds / 1e6
+        shown.add_row(f"{particles:,}", str(slices), str(kept), f"{rate:.2f}", f"{peak:,.0f}")
+    return shown
+
+
+def main() -> None:
+    options = _options()
+    load_before = os.getloadavg()[0]
+    console = Console(width=max(Console().width, 130))
+    if options.scaling:
+        console.print(scaling(options.quick))
+        return
+    steps = {name: max(3, n // (10 if options.quick else 1)) for name, n in STEPS.items()}
+    fields, notes = our_fields(15 if options.quick else workload.NODES)
+    sides = {
+        name: Side(jt.create_tracker(field=field, boundary_condition=boundary), steps[name])
+        for name, (field, boundary) in fields.items()
+    }
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        variants: dict[str, Any] = {**sides, **rivals(steps, folder)}
+        ends = {}
+        if not options.no_ceiling:
+            library, data = ceiling.build(folder), np.ascontiguousarray(workload.grid()[2])
+            for threads in (1, 2):
+                steps[in_c(threads)] = steps[OURS]
+                run = ceiling.program(library, data, steps[OURS], threads)
+                variants[in_c(threads)] = run
+                ends[in_c(threads)] = run()[-1].astype(np.float64)
+        for name, side in sides.items():
+            side()
+            built = side.last.report.compile_seconds
+            notes.append(f"{name}: compiled in {built:.1f} s (wanted: below 5)")
+            with wl.count_compiles() as compiles:
+                side()
+            notes.append(f"{name}: a second call compiled {compiles.count} programs")
+            if name != INLET:
+                ends[name] = np.asarray(side.last.positions[-1], np.float64)
+        count = len(workload.seeds())
+        comparison = bench.compare(
+            variants,
+            baseline=OURS,
+            rounds=options.rounds,
+            seconds=0.2,
+            items={name: count * steps[name] for name in variants},
+            unit="particle-steps",
+            title="particle tracking",
+        )
+        for name in variants:
+            if (kept := folder / f"{name}.npy").exists():
+                ends[name] = np.load(kept)
+    quiet = load_before < QUIET
+    shown, rows = report(comparison, errors(ends, steps), quiet)
+    console.print(shown)
+    for note in [*notes, f"JAX {jax.__version__}, {jax.device_count()} devices"]:
+        console.print(note)
+    console.print(
+        f"quoted, not measured here: public JAXTrace on tets {PUBLIC_TETS} M, on points "
+        f"{PUBLIC_POINTS} M; load at the start: {load_before:.1f}"
+    )
+    if not quiet:
+        console.print("The machine was busy: go by the ratios of a CPU second, and measure again.")
+    if options.json is not None:
+        comparison.to_json(options.json / "trace.json")
+        summary = {"rows": rows, "notes": notes, "load": load_before}
+        text = json.dumps(summary, indent=2) + "\n"
+        (options.json / "trace-summary.json").write_text(text, encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-ceiling", action="store_true", help="leave the C code out")
+    parser.add_argument("--scaling", action="store_true", help="our rate over sizes, nobody else's")
+    parser.add_argument("--json", type=Path, help="folder for everything that was measured")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work, 2 rounds")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds = min(options.rounds, 2)
+    return options
+
+
+if __name__ == "__main__":
+    main()
