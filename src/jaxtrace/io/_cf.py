@@ -55,23 +55,23 @@ class CfSeries:
         self._roles = _cf_axes.roles(u, where)
         notes: list[str] = []
         self._axes = self._find_axes(u, where, notes)
+        # Two names for a section are the components along it; otherwise they are x, y and z.
+        section = velocity is not None and len(names) == len(self._axes) == 2
+        along = zip(self._axes if section else "XYZ", names, strict=False)
+        self._along = {r: name for r, name in along if r in self._axes}
         deep = "Z" in self._axes
-        if len(names) == 3 and not deep:
-            if velocity is not None:
-                notes.append(f"there is one level: {names[2]} is left out")
-            names = names[:2]
-        if len(names) == 2 and deep:
+        if deep and "Z" not in self._along:
             notes.append("no vertical velocity: particles stay at their depth")
-        for name in names:
+        for name in self._along.values():
             self._check_dims(first[name], u, where)
         for name in scalars:
             if name not in first.data_vars:
                 listed = [array.name for array in self.arrays]
                 raise DataError(f"{where}: scalars: no variable {name!r}; there are {listed}")
             self._check_dims(first[name], u, where, steady=True)
-        self.velocity, self.scalars = names, tuple(scalars)
+        self.velocity, self.scalars = tuple(self._along.values()), tuple(scalars)
         self._factors = self._conversions(first, where, notes)
-        kept = [self._axes[r] for r in "XYZ" if r in self._axes]
+        kept = list(self._axes.values())
         self.geometry: Geometry = Grid(
             tuple(axis.nodes for axis in kept), tuple(axis.period for axis in kept)
         )
@@ -89,19 +89,13 @@ class CfSeries:
         which, k = self._moments[i]
         where, dataset = self._datasets[which]
         try:
-            parts = [self._values(dataset[name], k) for name in self.velocity]
+            parts = {r: self._values(dataset[name], k) for r, name in self._along.items()}
             scalars = {name: self._values(dataset[name], k) for name in self.scalars}
         except (OSError, RuntimeError, KeyError, ValueError) as error:
             raise DataError(f"{where} (slice {i}): cannot be read: {error}") from error
-        roles = [r for r in "XYZ" if r in self._axes]
-        moving = dict(zip("XYZ", zip(parts, self._factors, strict=True), strict=False))
-        stack = []
-        for r in roles:
-            if r in moving:
-                values, factor = moving[r]
-                stack.append(values * factor)
-            else:
-                stack.append(np.where(np.isnan(parts[0]), np.nan, np.zeros_like(parts[0])))
+        some = next(iter(parts.values()))
+        still = np.where(np.isnan(some), some, 0)
+        stack = [parts[r] * self._factors[r] if r in parts else still for r in self._axes]
         return Slice(np.stack(stack, axis=-1), scalars)
 
     def _values(self, variable: Any, k: int) -> np.ndarray:
@@ -110,7 +104,7 @@ class CfSeries:
         pick: dict[str, Any] = {d: 0 for d in variable.dims if variable.sizes[d] == 1}
         if time is not None and time in variable.dims:
             pick[time] = k
-        kept = [self._axes[r] for r in "XYZ" if r in self._axes]
+        kept = list(self._axes.values())
         values = variable.isel(pick).transpose(*[axis.name for axis in kept]).values
         if values.dtype.kind != "f":
             values = values.astype(np.float64)
@@ -146,18 +140,15 @@ class CfSeries:
                 "to one grid first, or leave one out with velocity=('u', 'v')"
             )
 
-    def _conversions(self, first: Any, where: str, notes: list[str]) -> list[Any]:
+    def _conversions(self, first: Any, where: str, notes: list[str]) -> dict[str, Any]:
         """What each component is multiplied by: to metres, degrees or pascals a second."""
-        factors: list[Any] = []
-        for r, name in zip("XYZ", self.velocity, strict=False):
-            axis, units = self._axes.get(r), str(first[name].attrs.get("units", ""))
-            if axis is None or not self._convert:
-                factors.append(1.0)
-                continue
+        factors: dict[str, Any] = {}
+        for r, name in self._along.items():
+            axis, units = self._axes[r], str(first[name].attrs.get("units", ""))
             sign = -1.0 if str(first[name].attrs.get("standard_name", "")).startswith("down") else 1
             known = rate(units)
-            if axis.measure is None:
-                factors.append(sign)
+            if axis.measure is None or not self._convert:
+                factors[r] = sign
                 continue
             if known is None:
                 if axis.angle:
@@ -165,14 +156,14 @@ class CfSeries:
                         f"{name} has units {units!r} and {axis.name} is in degrees: {name} is "
                         "taken as m/s. Set its attribute 'units', or use convert_units=False"
                     )
-                    warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=5)
+                    warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
                 notes.append(f"{name} has units {units!r}: taken as m/s")
                 known = ("length", 1.0)
             measure, factor = known
             if measure == axis.measure:
-                factors.append(sign * factor)
+                factors[r] = sign * factor
             elif measure == "length" and axis.angle:
-                factors.append(sign * factor * self._per_metre(r, first, notes))
+                factors[r] = sign * factor * self._per_metre(r, first, where, notes)
             else:
                 raise DataError(
                     f"{where}: {name} is in {units!r}, but {axis.name} measures a {axis.measure}; "
@@ -181,27 +172,29 @@ class CfSeries:
                 )
         return factors
 
-    def _per_metre(self, r: str, first: Any, notes: list[str]) -> Any:
+    def _per_metre(self, r: str, first: Any, where: str, notes: list[str]) -> Any:
         """Degrees a metre: along a meridian, or along each parallel."""
         degree = EARTH_RADIUS * math.pi / 180
         if r != "X":
             return 1 / degree
         notes.append("velocities are in degrees a second")
-        kept = [q for q in "XYZ" if q in self._axes]
         if "Y" in self._axes:
             latitude = self._axes["Y"].nodes
-        elif "Y" in self._roles:
-            latitude = np.asarray(first[self._roles["Y"]].values, np.float64)
         else:
-            raise DataError("degrees of longitude have a length only where a latitude is known")
+            u = first[self.velocity[0]]
+            only = u.coords[self._roles["Y"]] if "Y" in self._roles else _alone(u, "Y")
+            if only is None:
+                raise DataError(f"{where}: a degree of longitude has no length without a latitude")
+            latitude = np.atleast_1d(np.asarray(only.values, np.float64))
         if (np.abs(latitude) > 90 + 1e-6).any():
-            raise DataError(f"a latitude of {np.abs(latitude).max():g} degrees; expected up to 90")
+            most = np.abs(latitude).max()
+            raise DataError(f"{where}: a latitude of {most:g} degrees; expected up to 90")
         cosine = np.cos(np.radians(latitude))
         # At a pole east has no meaning: particles there do not turn.
         scale = np.where(cosine > 1e-6, 1 / (degree * np.maximum(cosine, 1e-6)), 0.0)
         if "Y" not in self._axes:
             return float(scale[0])
-        return scale.reshape([-1 if q == "Y" else 1 for q in kept])
+        return scale.reshape([-1 if q == "Y" else 1 for q in self._axes])
 
     def _settle_times(self, times: Any) -> None:
         names: list[str] = []
@@ -212,7 +205,7 @@ class CfSeries:
             if which:
                 self._same_axes(dataset, where)
             u = dataset[self.velocity[0]]
-            time = _cf_axes.coordinate_of(u, name) if name else _scalar_time(u)
+            time = _cf_axes.coordinate_of(u, name) if name else _alone(u, "T")
             count = u.sizes[name] if name in u.dims else 1
             if time is not None and times is None:
                 if not first_known:
@@ -245,9 +238,10 @@ class CfSeries:
             )
 
 
-def _scalar_time(u: Any) -> Any:
+def _alone(u: Any, which: str) -> Any:
+    """The coordinate without a dimension that says where or when all of a variable is."""
     for name, coordinate in u.coords.items():
-        if coordinate.ndim == 0 and _cf_axes.role(str(name), coordinate) == "T":
+        if coordinate.ndim == 0 and _cf_axes.role(str(name), coordinate) == which:
             return coordinate
     return None
 

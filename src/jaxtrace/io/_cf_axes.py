@@ -155,7 +155,8 @@ def _points_down(name: str, coordinate: Any, values: np.ndarray) -> bool:
 
 
 def _circle(nodes: np.ndarray) -> float | None:
-    """360 where the nodes go round the earth: the gap that is left is no wider than a step."""
-    gap = 360.0 - float(nodes[-1] - nodes[0])
-    widest = float(np.diff(nodes).max())
-    return 360.0 if -1e-6 <= gap <= 1.01 * widest else None
+    """360 where the nodes go round the earth: the gap that is left is none, or like a step."""
+    gap, steps = 360.0 - float(nodes[-1] - nodes[0]), np.diff(nodes)
+    closed = abs(gap) <= 1e-3 * steps.min()
+    like_a_step = len(nodes) > 3 and 0.5 * steps.min() <= gap <= 1.01 * steps.max()
+    return 360.0 if closed or like_a_step else None

@@ -146,6 +146,11 @@ def test_longitudes_that_jump_are_unwrapped():
     assert np.allclose(found, -173.0, rtol=1e-4)
 
 
+@pytest.mark.parametrize("lon", [[0.0, 200.0], np.arange(0.0, 340.0, 10.0)])
+def test_less_than_a_circle_is_not_periodic(lon):
+    assert open_dataset(ocean(lon=np.asarray(lon))).geometry.period == (None, None)
+
+
 @pytest.mark.parametrize("start", [-180.0, 0.0])
 def test_a_whole_circle_is_periodic(start):
     lon = start + np.arange(0.0, 360.0, 30.0)
@@ -247,8 +252,23 @@ def test_an_axis_of_length_one_is_left_out():
     where = np.insert(side.geometry.coordinates, 1, files.AXES[1][2], axis=1)
     found = side.slice(1).velocity.reshape(-1, 2)
     assert np.abs(found - files.velocity(where, 1)[:, [0, 2]]).max() < 1e-5
+    assert side.velocity == ("u", "w")
+    named = open_dataset(box().isel(y=[2]), velocity=("u", "w"))
+    assert np.array_equal(named.slice(1).velocity, side.slice(1).velocity)
     with pytest.raises(DataError, match="expected at least two axes"):
         open_dataset(box().isel(x=[0], y=[0]))
+
+
+@pytest.mark.parametrize("lat", [3, [3]])
+def test_a_section_along_a_parallel_knows_its_latitude(lat):
+    store = ocean().expand_dims(depth=[0.0, 10.0]).isel(lat=lat)
+    store["depth"].attrs["units"] = "m"
+    dataset = open_dataset(store)
+    assert np.allclose(dataset.bounds, [[-10, -10], [10, 0]])
+    found = dataset.slice(0).velocity
+    assert np.allclose(found[..., 0] * METRES * np.cos(np.radians(LAT[3])), 1.0, rtol=1e-5)
+    with pytest.raises(DataError, match="no length without a latitude"):
+        open_dataset(store.isel(lat=0).drop_vars("lat") if lat == [3] else store.drop_vars("lat"))
 
 
 def test_without_a_vertical_velocity_particles_stay_at_their_depth():
