@@ -1,0 +1,210 @@
+"""Whole training loops as one compiled program: difficulty after difficulty, and on given data."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+import worldloom as wl
+from acbo._errors import DataError
+from acbo.scm import SCM, Family, Graph, Samples
+from acbo.surrogate import Surrogate
+from acbo.training._batch import TrainingBatch, TrainingBatchJAX
+from acbo.training._config import SurrogateTrainingConfig
+from acbo.training._model import AnyKey, sets_of_others
+from acbo.training._problems import DIFFICULTIES, FAMILY, check_difficulty, draw_samples
+from acbo.training._static import Tables
+from acbo.training._step import CONFIG, METRICS, Problem, SurrogateTrainStep
+
+_log = logging.getLogger("acbo.training")
+SCMs = Mapping[str, SCM | Sequence[SCM]] | Sequence[SCM] | None
+
+
+@dataclass(frozen=True)
+class ProgressiveResult:
+    """What `optimized_progressive_learning` leaves.
+
+    **Attributes:**
+
+    - `params`, `opt_state`: the trained network, and the state of its optimizer.
+    - `metrics`: for each difficulty, each metric as an array with one number a step.
+    - `seconds`: for each difficulty, the time that training took, compilation included.
+    - `compile_seconds`: how much of that was compilation.
+    """
+
+    params: Surrogate
+    opt_state: Any
+    metrics: Mapping[str, Mapping[str, np.ndarray]]
+    seconds: Mapping[str, float]
+    compile_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+class _Learner(eqx.Module):
+    params: Surrogate
+    opt_state: Any
+    key: PRNGKeyArray
+
+
+def optimized_progressive_learning(
+    scms: SCMs = None,
+    config: SurrogateTrainingConfig = CONFIG,
+    *,
+    step: SurrogateTrainStep | None = None,
+    params: Surrogate | None = None,
+    difficulties: Sequence[str] = tuple(DIFFICULTIES),
+    family: Family = FAMILY,
+    key: PRNGKeyArray | None = None,
+) -> ProgressiveResult:
+    """Train on easy, then medium, then hard models, each difficulty one loop on `worldloom.run`.
+
+    A step draws a batch of models and tables on the device and learns their true sets of causes.
+    The expected loss of that is least for the exact posterior, so no expert is needed. Models with
+    more than `config.max_parent_size` causes of the target teach nothing.
+
+    **Arguments:**
+
+    - `scms`: the models: by difficulty, or a list (its models are told apart by their padded
+      size). `None` or nothing for a difficulty: new ones of `family` at every step.
+    - `config`: sizes; `config.max_epochs` is the number of steps for each difficulty.
+    - `step`: whose model, optimizer and loss to use; by default as `config` says.
+    - `params`: where to start; by default a new network.
+
+    The seconds of each difficulty are logged to `acbo.training`.
+    """
+    step = SurrogateTrainStep(config=config) if step is None else step
+    key = jax.random.key(0) if key is None else key
+    given = _by_difficulty(scms)
+    for difficulty in (*difficulties, *given):
+        check_difficulty(difficulty)
+    fresh, key = jax.random.split(key)
+    params = step.model.init(fresh) if params is None else params
+    opt_state = step.optimizer.init(params)  # pyright: ignore[reportArgumentType]
+    metrics, seconds, compile_seconds = {}, {}, {}
+    for number, difficulty in enumerate(difficulties):
+        lesson = _Lesson(
+            step, config, family, difficulty, _stack(given.get(difficulty, []), difficulty)
+        )
+        state = _Learner(params, opt_state, jax.random.fold_in(key, number))
+        done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
+        params, opt_state = done.state.params, done.state.opt_state
+        records = np.asarray(done.records)
+        metrics[difficulty] = {name: records[:, i] for i, name in enumerate(METRICS)}
+        seconds[difficulty] = done.compile_seconds + done.run_seconds
+        compile_seconds[difficulty] = done.compile_seconds
+        _log.info("Difficulty %s: %.2fs", difficulty, seconds[difficulty])
+    return ProgressiveResult(params, opt_state, metrics, seconds, compile_seconds)
+
+
+class _Lesson(eqx.Module):
+    """One step of a difficulty: draw models and data, learn."""
+
+    step: SurrogateTrainStep = eqx.field(static=True)
+    config: SurrogateTrainingConfig = eqx.field(static=True)
+    family: Family = eqx.field(static=True)
+    difficulty: str = eqx.field(static=True)
+    scms: SCM | None
+
+    def __call__(self, state: _Learner, t: Int[Array, ""]) -> tuple[_Learner, Float[Array, " 7"]]:
+        """A step of `worldloom.run`."""
+        draw, learn = jax.random.split(jax.random.fold_in(state.key, t))
+        problem = jax.vmap(self._draw)(jax.random.split(draw, self.config.batch_size))
+        params, opt_state, numbers = self.step.update(state.params, state.opt_state, problem, learn)
+        return _Learner(params, opt_state, state.key), numbers
+
+    def _draw(self, key: PRNGKeyArray) -> Problem:
+        draw, choose = jax.random.split(key)
+        pick, aim = jax.random.uniform(choose, (2,))
+        graph, samples = self._study(draw, pick)
+        size = graph.variables.sum().astype(jnp.float32)
+        target = jnp.floor(aim * size).astype(jnp.int32)
+        d = graph.edges.shape[0]
+        flags = jnp.broadcast_to((jnp.arange(d) == target)[None, :], samples.values.shape)
+        data = jnp.stack(
+            [samples.values, samples.intervened.astype(jnp.float32), flags.astype(jnp.float32)], -1
+        )
+        sets = sets_of_others(d, self.step.model.max_parent_size, target)
+        truth = (sets == graph.edges[:, target][None, :]).all(axis=1).astype(jnp.float32)
+        real = jnp.ones(sets.shape[0], bool)
+        return Problem(data, truth, truth.sum(), Tables(sets, real, target, graph.variables))
+
+    def _study(self, key: PRNGKeyArray, pick: Float[Array, ""]) -> tuple[Graph, Samples]:
+        n, share = self.config.samples, self.config.interventional
+        if self.scms is None:
+            low, high = DIFFICULTIES[self.difficulty]
+            size = low + jnp.floor(pick * (high - low + 1)).astype(jnp.int32)
+            study = self.family.study(key, high, n, interventional=share, size=size)
+            return study.scm.graph, study.samples
+        count = self.scms.noise_scale.shape[0]
+        which = jnp.floor(pick * count).astype(jnp.int32)
+        scm = jax.tree.map(lambda leaf: leaf[which], self.scms)
+        return scm.graph, draw_samples(scm, key, share, n)
+
+
+def _by_difficulty(scms: SCMs) -> dict[str, list[SCM]]:
+    if scms is None:
+        return {}
+    if isinstance(scms, Mapping):
+        return {
+            name: [some] if isinstance(some, SCM) else list(some) for name, some in scms.items()
+        }
+    found: dict[str, list[SCM]] = {}
+    for scm in scms:
+        fitting = [name for name, (_, largest) in DIFFICULTIES.items() if scm.d <= largest]
+        if not fitting:
+            raise DataError(f"a model has {scm.d} variables; the hardest have 20")
+        found.setdefault(fitting[0], []).append(scm)
+    return found
+
+
+def _stack(scms: Sequence[SCM], difficulty: str) -> SCM | None:
+    if not scms:
+        return None
+    shapes = {(jax.tree.structure(scm), *map(jnp.shape, jax.tree.leaves(scm))) for scm in scms}
+    if len(shapes) > 1:
+        raise DataError(
+            f"the {difficulty} models differ in padded size, mechanism or noise: models of one "
+            "difficulty are one array (`generate_scm_for_difficulty` pads them)"
+        )
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *scms)
+
+
+def update_surrogate_jax(
+    step: SurrogateTrainStep,
+    data: TrainingBatch | TrainingBatchJAX,
+    params: Surrogate | None = None,
+    *,
+    epochs: int = 10,
+    key: AnyKey | None = None,
+) -> Surrogate:
+    """Fit a surrogate to one batch: `epochs` updates in one compiled loop; gives new parameters.
+
+    It goes on from `params`, or from a new network, and begins with a new state of the optimizer.
+    """
+    if epochs < 1:
+        raise DataError(f"epochs is {epochs}; give 1 or more")
+    key = jax.random.key(0) if key is None else key
+    problem, key = step.problem(data, key)
+    params = step.model.init(key) if params is None else params
+    state = params, step.optimizer.init(params)  # pyright: ignore[reportArgumentType]
+    again = _again(step)
+    return wl.run(jax.tree_util.Partial(again, problem, key), state, length=epochs).state[0]
+
+
+@functools.lru_cache(maxsize=16)
+def _again(step: SurrogateTrainStep):
+    """The step on the same data. One function a step, so that its loop is compiled once."""
+
+    def again(problem: Problem, key: AnyKey, state: tuple, t: Int[Array, ""]) -> tuple[tuple, None]:
+        params, opt_state, _ = step.update(*state, problem, jax.random.fold_in(key, t))
+        return (params, opt_state), None
+
+    return again
