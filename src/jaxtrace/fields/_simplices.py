@@ -36,8 +36,8 @@ def check_cells(points: Any, cells: Any) -> tuple[np.ndarray, np.ndarray]:
         raise FieldError(f"cells[{i}, {j}] = {cells[i, j]}, but there are {len(points)} points")
     edges = _edges(points, cells)
     volume = np.abs(_determinant(edges))
-    longest = np.sqrt(np.max([sum(x * x for x in edge) for edge in edges], axis=0))
-    flat = volume <= 1e-10 * longest**dim
+    squares = np.stack([np.sum(np.square(edge), axis=0) for edge in edges])
+    flat = volume <= 1e-10 * np.sqrt(squares.max(axis=0)) ** dim
     if flat.all():
         raise FieldError("no cell of the mesh has a volume")
     if flat.any():
@@ -107,7 +107,8 @@ def _determinant(edges: list[list[np.ndarray]]) -> np.ndarray:
     """Twice or six times the volume of cells with these edges."""
     if len(edges) == 3:
         normal = _cross(edges[0], edges[1])
-        return sum(n * x for n, x in zip(normal, edges[2], strict=True))  # pyright: ignore[reportReturnType]
+        x, y, z = edges[2]
+        return normal[0] * x + normal[1] * y + normal[2] * z
     (ax, ay), (bx, by) = edges
     return ax * by - ay * bx
 

@@ -93,7 +93,7 @@ class TetField(Field):
             finite(data, "data")
         if len(shape) != 2 or shape[0] != len(points):
             raise FieldError(
-                f"slices of data have shape {list(shape)}; expected [P, C], P being {len(points)}"
+                f"slices of data are {list(shape)}; expected [P, C] with {len(points)} points"
             )
 
         def prepare(one: np.ndarray, i: int) -> np.ndarray:

@@ -99,22 +99,43 @@ def plan(
     return Plan(save, steps, every, save_positions)
 
 
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What is kept of the run of one batch: not its state, which would hold on to the device."""
+
+    records: Any
+    final: dict[str, np.ndarray]
+    scalars: tuple[str, ...]
+    compile_seconds: float
+    run_seconds: float
+    count: int
+
+
+def part_of(result: wl.RunResult, count: int) -> Part:
+    """Records and last positions of the first `count` slots."""
+    return Part(
+        records=result.records,
+        final=_final(result.state, count),
+        scalars=tuple(result.state.scalars),
+        compile_seconds=result.compile_seconds,
+        run_seconds=result.run_seconds,
+        count=count,
+    )
+
+
 def assemble(
-    parts: list[tuple[wl.RunResult, int]],
+    parts: list[Part],
     plan: Plan,
     schedule: Schedule,
     device: str,
     field_bytes: int,
 ) -> Trajectory:
     """The trajectory of the runs of all batches."""
-    finals = [_final(result.state, count) for result, count in parts]
-    final = {name: np.concatenate([f[name] for f in finals]) for name in finals[0]}
+    final = {name: np.concatenate([p.final[name] for p in parts]) for name in parts[0].final}
     steps = plan.steps if plan.positions else np.array([0, schedule.steps])
-    tables = [result.records for result, _ in parts]
-    counts = [count for _, count in parts]
 
     def joined(pick: Callable[[Any], Any]) -> Any:
-        kept = [_cut(pick(t), c) for t, c in zip(tables, counts, strict=True)]
+        kept = [_cut(pick(part.records), part.count) for part in parts]
         return kept[0] if len(kept) == 1 else np.concatenate(kept, axis=1)
 
     if plan.positions:
@@ -127,13 +148,12 @@ def assemble(
     else:
         status, age = _history(final, steps)
     scalars = {}
-    for name in parts[0][0].state.scalars if "scalars" in plan.save else ():
+    for name in parts[0].scalars if "scalars" in plan.save else ():
         value = joined(lambda t, name=name: t["scalars"][name])
         scalars[name] = value[..., 0] if value.shape[-1] == 1 else value
-    result = parts[0][0]
-    compiling = sum(r.compile_seconds for r, _ in parts)
-    running = sum(r.run_seconds for r, _ in parts)
-    size = sum(counts)
+    compiling = sum(part.compile_seconds for part in parts)
+    running = sum(part.run_seconds for part in parts)
+    size = sum(part.count for part in parts)
     return Trajectory(
         positions=positions,
         times=schedule.times(steps),
@@ -141,7 +161,7 @@ def assemble(
         status=np.asarray(status),
         ages=_times_of(age, abs(schedule.dt)),
         scalars=scalars,
-        statistics=dict(result.records.get("statistics", {})),
+        statistics=dict(parts[0].records.get("statistics", {})),
         generations=(
             np.asarray(joined(lambda t: t["generation"])) if "generation" in plan.save else None
         ),

@@ -250,10 +250,9 @@ class Tracker:
                     resume=resume,
                     progress=meter(self.progress if progress is None else progress),
                 )
-            count = min(batch, len(seeds) - at)
-            parts.append((result, count))
+            parts.append(records.part_of(result, min(batch, len(seeds) - at)))
         name = f"{self._count} x {devices()[0].device_kind}"
-        return records.assemble(parts, plan, schedule, name, _bytes(self.field))
+        return records.assemble(parts, plan, schedule, name, _field_bytes(step))
 
     def _run(self, step: Any, particles: Particles, schedule: Schedule, **options: Any) -> Any:
         """The run, in windows where a field is streamed."""
@@ -361,7 +360,7 @@ class Tracker:
         limit = settings().memory_limit
         if limit is None:
             return
-        field = _bytes(step.field) * self._count
+        field = _field_bytes(step) * self._count
         kept = 0 if sink is not None else plan.rows * n * self.field.dim * float_dtype().itemsize
         if field + kept > limit:
             raise TraceError(
@@ -385,5 +384,8 @@ def _rebased(diffusivity: Any, field: Field) -> Diffusion:
     return Diffusion(diffusivity, field.dim)
 
 
-def _bytes(tree: Any) -> int:
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array))
+def _field_bytes(step: Step) -> int:
+    """Bytes of the velocity and of scalars; a window counts three times: first, present, next."""
+    fields = (step.field, step.scalars)
+    bytes_of = lambda tree: sum(x.nbytes for x in jax.tree.leaves(tree) if eqx.is_array(x))  # noqa: E731
+    return bytes_of(fields) + 2 * sum(map(bytes_of, streaming.windows_of(fields)))

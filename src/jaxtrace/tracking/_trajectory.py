@@ -20,7 +20,7 @@ class RunReport:
 
     - `compile_seconds`, `run_seconds`: time to build the program, and for everything else.
     - `device`: what it ran on.
-    - `memory_bytes`: field, state and records together.
+    - `memory_bytes`: fields and positions together; streamed ones with all their windows.
     - `particle_steps_per_second`: particles times steps, over `run_seconds`.
     """
 
