@@ -20,7 +20,7 @@ class Effects(NamedTuple):
     - `slope`: the target's change per unit of a variable that was set, from the samples in which it
       was set; drawn towards 0 while there are few.
     - `error`: the standard error of `slope`.
-    - `count`: in how many samples a variable was set.
+    - `times_set`: in how many samples a variable was set.
     - `correlation`: with the target, in samples in which nothing was set.
     - `scale`: standard deviation of each variable in those samples.
     - `centre`: mean of each variable in those samples.
@@ -28,7 +28,7 @@ class Effects(NamedTuple):
 
     slope: Float[Array, " d"]
     error: Float[Array, " d"]
-    count: Float[Array, " d"]
+    times_set: Float[Array, " d"]
     correlation: Float[Array, " d"]
     scale: Float[Array, " d"]
     centre: Float[Array, " d"]
@@ -67,7 +67,8 @@ def path_effects(view: View, edges: Float[Array, "d d"]) -> Float[Array, " d"]:
     gram = jnp.einsum("nj,na,nb->jab", free, z, z)
     right = jnp.einsum("nj,na,nj->ja", free, z, z)
     p = jnp.clip(edges * (1 - eye), 1e-4, 1 - 1e-4).T
-    prior = 0.3 * (1 - p) / p + 0.1
+    # In proportion to the samples: a spike at 0 does not widen when there are many.
+    prior = 0.015 * free.sum(axis=0)[:, None] * (1 - p) / p + 0.1
     slopes = jax.vmap(solve_positive)(gram + prior[:, :, None] * eye[None], right[..., None])
     slopes = slopes[..., 0] * edges.T * (1 - eye)
     # Through at most d - 1 edges; a believed graph may have cycles, so no inverse.

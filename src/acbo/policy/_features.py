@@ -47,10 +47,10 @@ def features(view: View, surrogate: Surrogate) -> Features:
     direct, error = found.slope * unit, found.error * unit
     # Two guesses: along believed paths, and from the samples in which the variable was set. The
     # second has a known error; the first is trusted like a few samples.
-    trust = found.count / (found.count + 3.0)
+    trust = found.times_set / (found.times_set + 3.0)
     effect = jnp.where(view.allowed, trust * direct + (1 - trust) * along, 0.0)
 
-    left = (view.budget - view.used).astype(jnp.float32) / jnp.maximum(view.budget, 1)
+    left = 1 - view.used.astype(jnp.float32) / jnp.maximum(view.budget, 1).astype(jnp.float32)
     numbers = jnp.stack(
         [
             edges[:, y],
@@ -59,7 +59,7 @@ def features(view: View, surrogate: Surrogate) -> Features:
             jnp.tanh(direct / 4),
             jnp.tanh(effect / 4),
             jnp.tanh(error / 4),
-            found.count / 3.0,
+            found.times_set / 3.0,
             found.correlation,
             jnp.log(found.scale / found.scale[y]) / 2,
             jnp.broadcast_to(left, found.slope.shape),

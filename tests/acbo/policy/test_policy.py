@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.optimise import ProblemPrior, begin, look
+from acbo.policy import (
+    Decision,
+    GRPOConfig,
+    LearnedPolicy,
+    PolicyNetwork,
+    advantages,
+    collect,
+    features,
+    grpo_loss,
+    log_probability,
+    mode,
+    train_policy,
+)
+from acbo.surrogate import Surrogate, SurrogateConfig
+
+CONFIG = GRPOConfig(
+    group_size=3, problems=2, total_steps=2, epochs=2, variables=(3, 3), observed=4, budget=2
+)
+
+
+@pytest.fixture(scope="module")
+def surrogate() -> Surrogate:
+    sizes = SurrogateConfig(hidden=8, blocks=2, heads=2, moments=4)
+    return Surrogate(sizes, key=jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def network() -> PolicyNetwork:
+    return PolicyNetwork(16, hidden=8, key=jax.random.key(1))
+
+
+@pytest.fixture(scope="module")
+def played(surrogate, network):
+    return eqx.filter_jit(collect)(jax.random.key(2), network, surrogate, CONFIG)
+
+
+def test_rollouts_of_a_problem_begin_alike(played):
+    assert played.reward.shape == (2, 3, 2)
+    first = np.asarray(played.seen.numbers)[:, :, 0]
+    np.testing.assert_array_equal(first[:, 0], first[:, 1])
+    assert not np.allclose(first[0, 0], first[1, 0])
+    assert len(np.unique(np.asarray(played.worth)[0, :, 1])) > 1
+
+
+def test_advantages_compare_within_a_group():
+    reward = jax.random.normal(jax.random.key(0), (4, 5, 3))
+    found = np.asarray(advantages(reward))
+    np.testing.assert_allclose(found.mean(axis=1), 0.0, atol=1e-5)
+    better = np.asarray(advantages(reward.at[0, 0].add(10.0)))
+    assert (better[0, 0] > found[0, 0]).all()
+    np.testing.assert_allclose(better[1:], found[1:], atol=1e-5)
+    np.testing.assert_allclose(advantages(jnp.ones((2, 3, 4))), 0.0)
+
+
+def test_the_first_gradient_is_that_of_the_plain_policy_gradient(network, played):
+    """Where the ratio is 1 nothing is clipped."""
+    config = GRPOConfig(entropy_coeff=0.0)
+
+    def plain(network):
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[3:]), played)
+        chance = jax.vmap(log_probability)(jax.vmap(network)(flat.seen), flat.decision)
+        return -(chance * advantages(played.reward).reshape(-1)).mean()
+
+    expected = eqx.filter_jit(eqx.filter_grad(plain))(network)
+    (_, _), found = eqx.filter_jit(eqx.filter_value_and_grad(grpo_loss, has_aux=True))(
+        network, network, played, config
+    )
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+    assert max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(found)) > 1e-4
+
+
+def test_what_moved_too_far_no_longer_counts(network, played):
+    """Actions that became e^5 times likelier gain nothing more; those that were bad still lose."""
+    far = played._replace(log_probability=played.log_probability - 5.0)
+    good = np.asarray(advantages(played.reward)) > 0
+    assert good.any()
+    assert (~good).any()
+
+    def slope(reward_of):
+        config = GRPOConfig(entropy_coeff=0.0)
+        found = eqx.filter_grad(lambda n: grpo_loss(n, network, reward_of, config)[0])(network)
+        return max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(found))
+
+    assert slope(far) > 0
+    near = played._replace(log_probability=played.log_probability + 5.0)
+    # Likelihood ratios of e^-5: bad actions are beyond the clip, good ones still pull.
+    assert slope(near) > 0
+    nothing = far._replace(reward=jnp.zeros_like(far.reward))
+    assert slope(nothing) == 0
+
+
+def test_log_probability_is_a_density(network, played):
+    seen = jax.tree.map(lambda leaf: leaf[0, 0, 0], played.seen)
+    choice = network(seen)
+    shares = jnp.linspace(-8, 8, 4001)
+    total = 0.0
+    for variable in range(3):
+        each = jax.vmap(lambda s, v=variable: log_probability(choice, Decision(jnp.int32(v), s)))
+        total += float(jnp.exp(each(shares)).sum()) * (16 / 4000) / (2 * np.pi) ** 0.5
+    assert total == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_untrained_policy_follows_the_believed_effect(surrogate):
+    network = PolicyNetwork(16, hidden=8, key=jax.random.key(3))
+    problem = jax.jit(lambda key: ProblemPrior().problem(key, 4))(jax.random.key(5))
+    view = look(begin(jax.random.key(6), problem, observed=30, budget=2), problem, 2)
+    seen = eqx.filter_jit(features)(view, surrogate)
+    big = seen._replace(effect=jnp.where(seen.allowed, jnp.asarray([3.0, -9.0, 6.0, -4.0]), 0.0))
+    decision = mode(network(big))
+    best = int(np.abs(np.asarray(big.effect)).argmax())
+    assert int(decision.variable) == best
+    assert np.sign(float(decision.share)) == np.sign(float(big.effect[best]))
+    action = eqx.filter_jit(LearnedPolicy(network, surrogate))(jax.random.key(0), view)
+    assert bool(view.allowed[action.variable])
+    assert abs(float(action.value)) <= 3.0
+
+
+def test_training_changes_the_policy_and_resumes_bit_for_bit(surrogate, tmp_path):
+    options: dict[str, Any] = {"config": CONFIG, "progress": False}
+    whole = train_policy(jax.random.key(0), surrogate, **options)
+    assert np.isfinite(np.asarray(whole.records.loss)).all()
+    assert whole.records.reward.shape == (2,)
+    again = train_policy(jax.random.key(0), surrogate, checkpoint=tmp_path / "policy", **options)
+    for a, b in zip(
+        jax.tree.leaves(whole.state.network), jax.tree.leaves(again.state.network), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    start = PolicyNetwork(16, key=jax.random.split(jax.random.key(0))[0])
+    assert float(jnp.abs(whole.state.network.say.weight - start.say.weight).max()) > 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"group_size": 1}, "group_size=1; a group compares at least 2"),
+        ({"clip_ratio": 0.0}, "clip_ratio=0.0"),
+        ({"budget": 0}, "budget=0"),
+    ],
+)
+def test_settings_that_mean_nothing(option, message):
+    with pytest.raises(ValueError, match=message):
+        GRPOConfig(**option)
