@@ -25,3 +25,29 @@ from acbo.optimise._estimates import path_effects as path_effects
 from acbo.optimise._problem import Problem as Problem
 from acbo.optimise._problem import ProblemPrior as ProblemPrior
 from acbo.optimise._problem import helpful as helpful
+
+__all__ = [
+    "Action",
+    "Effects",
+    "Game",
+    "GaussianProcess",
+    "Oracle",
+    "Policy",
+    "Problem",
+    "ProblemPrior",
+    "Step",
+    "View",
+    "act",
+    "begin",
+    "best_action",
+    "effects",
+    "greedy_correlation",
+    "helpful",
+    "linear_thompson",
+    "linear_ucb",
+    "look",
+    "path_effects",
+    "play",
+    "random_policy",
+    "round_robin",
+]

@@ -21,3 +21,25 @@ from acbo.policy._network import draw as draw
 from acbo.policy._network import entropy as entropy
 from acbo.policy._network import log_probability as log_probability
 from acbo.policy._network import mode as mode
+
+__all__ = [
+    "Choice",
+    "Decision",
+    "Experience",
+    "Features",
+    "GRPOConfig",
+    "GRPOMetrics",
+    "GRPOState",
+    "GRPOStep",
+    "LearnedPolicy",
+    "PolicyNetwork",
+    "advantages",
+    "collect",
+    "draw",
+    "entropy",
+    "features",
+    "grpo_loss",
+    "log_probability",
+    "mode",
+    "train_policy",
+]

@@ -19,3 +19,23 @@ from acbo.surrogate._train import TrainState as TrainState
 from acbo.surrogate._train import TrainStep as TrainStep
 from acbo.surrogate._train import begin_training as begin_training
 from acbo.surrogate._train import train_surrogate as train_surrogate
+
+__all__ = [
+    "Curriculum",
+    "Lesson",
+    "Metrics",
+    "Prediction",
+    "Surrogate",
+    "SurrogateConfig",
+    "TrainState",
+    "TrainStep",
+    "TrainingConfig",
+    "acyclicity_penalty",
+    "begin_training",
+    "edge_loss",
+    "pair_statistics",
+    "parent_set_logits",
+    "parent_set_loss",
+    "parent_set_table",
+    "train_surrogate",
+]

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 import worldloom as wl
@@ -22,6 +23,7 @@ from acbo.surrogate._loss import (
 )
 from acbo.surrogate._network import Surrogate, SurrogateConfig
 from acbo.surrogate._parent_sets import parent_set_table
+from worldloom import mesh
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,14 @@ class TrainState(eqx.Module):
 
 
 class TrainStep(eqx.Module):
-    """One update: draw a lesson, draw its data, follow the gradient."""
+    """One update: draw a lesson, draw its data, follow the gradient.
+
+    With `devices`, each draws and learns from its share of the batch; JAX sums the gradients.
+    """
 
     curriculum: Curriculum = eqx.field(static=True)
     config: TrainingConfig = eqx.field(static=True)
+    devices: Mesh | None = eqx.field(static=True, default=None)
 
     def __call__(self, state: TrainState, t: Int[Array, ""]) -> tuple[TrainState, Metrics]:
         """A step of `worldloom.run`."""
@@ -105,6 +111,9 @@ class TrainStep(eqx.Module):
     def _learn(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson):
         data, choose = jax.random.split(key)
         graphs, samples = self.curriculum.studies(data, lesson)
+        if self.devices is not None:
+            rows = NamedSharding(self.devices, PartitionSpec(self.devices.axis_names[0]))
+            graphs, samples = lax.with_sharding_constraint((graphs, samples), rows)
         size = graphs.variables.sum(axis=1)
         u = jax.random.uniform(choose, (lesson.batch,))
         targets = jnp.floor(u * size).astype(jnp.int32)
@@ -148,6 +157,7 @@ def train_surrogate(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     progress: bool | str = "training",
+    devices: Mesh | None = None,
 ) -> wl.RunResult:
     """Train a surrogate. The result's `state.average` is the trained network.
 
@@ -157,10 +167,23 @@ def train_surrogate(
 
     - `save`: what to record; by default the `Metrics` of every step.
     - `checkpoint`: a folder. With `resume=True` a run that was stopped goes on, bit for bit.
+    - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those
+      of one device, within float error.
     """
+    uneven = (
+        []
+        if devices is None
+        else [lesson.batch for lesson in curriculum.lessons if lesson.batch % devices.size]
+    )
+    if devices is not None and uneven:
+        raise ValueError(
+            f"a lesson has batch={uneven[0]}, which {devices.size} devices do not divide"
+        )
     state = begin_training(key, surrogate=surrogate, config=config)
+    if devices is not None:
+        state = mesh.replicate(state, devices)
     return wl.run(
-        TrainStep(curriculum, config),
+        TrainStep(curriculum, config, devices),
         state,
         length=config.steps,
         save=wl.Every() if save is None else save,
