@@ -122,11 +122,33 @@ def test_soft_neighbours_let_a_walk_cross_an_interface(hanging):
     x = jnp.asarray(places.T, jnp.float32)
     start = _walk.search(field.mesh, x[::-1])  # places across the diagonal
     walked = _walk._walk(field.mesh, x, start._replace(inside=jnp.zeros(500, bool)))
-    arrived = np.min(walked.barycentric, axis=0) >= -_walk.TOLERANCE
+    there = field.mesh.barycentric(x, walked.cell)
+    assert np.allclose(there, walked.barycentric, atol=1e-5)
+    arrived = np.min(there, axis=0) >= -_walk.TOLERANCE
     assert arrived.mean() > 0.97
     crossing = (np.asarray(x[0]) < 0.5) != (np.asarray(x[2]) < 0.5)
     assert crossing.sum() > 100
     assert arrived[crossing].mean() > 0.95
+
+
+@pytest.mark.parametrize("mesh", ["conforming", "hanging"])
+def test_hints_make_no_difference_to_values(mesh, request):
+    """Near hints, far ones, none: walks in blocks, and searches, all lead to the same cell."""
+    points, cells, field = request.getfixturevalue(mesh)
+    rng = np.random.default_rng(5)
+    places = rounded(rng.uniform(0.001, 0.999, (3000, 3)))
+    x = jnp.asarray(places.T, jnp.float32)
+    near = np.asarray(field.evaluate(x, jnp.float32(0)).hint)
+    far = rng.integers(0, len(cells), len(places))
+    hint = np.where(rng.random(len(places)) < 0.7, near, far)
+    hint[rng.random(len(places)) < 0.02] = -1
+    evaluate = jax.jit(lambda f, x, h, a: f.evaluate(x, jnp.float32(0), h, a))
+    active = jnp.ones(len(places), bool)
+    for hints in (hint, far, np.full(len(places), -1)):
+        value, status, cell = evaluate(field, x, jnp.asarray(hints, jnp.int32), active)
+        assert not np.asarray(status).any()
+        assert np.allclose(value.T, linear(places), atol=2e-5)
+        assert np.min(field.mesh.barycentric(x, cell), axis=0).min() >= -2 * _walk.TOLERANCE
 
 
 def test_a_walk_around_a_hole_arrives():
