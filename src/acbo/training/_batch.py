@@ -102,8 +102,7 @@ class TrainingBatchJAX(eqx.Module):
                 f"{self.expert_probs.shape[0]}, expert_accuracies {len(self.expert_accuracies)}, "
                 f"target_variables {len(names[2])}; expected as many of each"
             )
-        found = tables(names, self.expert_probs.shape[1], self.observational_data.shape[2])
-        self.tables = Tables(*map(jnp.asarray, found))
+        self.tables = tables(names, self.expert_probs.shape[1], self.observational_data.shape[2])
 
     @property
     def batch_size(self) -> int:

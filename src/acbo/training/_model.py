@@ -166,4 +166,5 @@ def sets_of_others(
     # A last column for the target itself, which is in no set.
     table = jnp.concatenate([table, jnp.zeros((table.shape[0], 1), bool)], axis=1)
     places = jnp.arange(d)
-    return table[:, jnp.where(places == target, d - 1, places - (places > target))]
+    column = jnp.where(places > target, places - 1, places)
+    return table[:, jnp.where(places == target, d - 1, column)]

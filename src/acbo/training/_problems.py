@@ -147,7 +147,7 @@ def create_training_batch(
         return TrainingBatch(_examples(samples, first, target_variable, **options))
     if samples is not None or target_variable is not None:
         raise DataError(f"the first argument is a {type(first).__name__}; expected an SCM")
-    tables = [first] if isinstance(first, Samples) else list(first)
+    tables: list[Any] = [first] if isinstance(first, Samples) else list(first)
     if tables and all(isinstance(one, TrainingExample) for one in tables):
         return TrainingBatch(tables)
     strange = [type(one).__name__ for one in tables if not isinstance(one, Samples)]

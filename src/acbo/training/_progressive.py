@@ -17,7 +17,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 import worldloom as wl
 from acbo._errors import DataError
 from acbo.scm import SCM, Family, Graph, Samples
-from acbo.surrogate import Surrogate
 from acbo.training._batch import TrainingBatch, TrainingBatchJAX
 from acbo.training._config import SurrogateTrainingConfig
 from acbo.training._model import AnyKey, sets_of_others
@@ -41,7 +40,7 @@ class ProgressiveResult:
     - `compile_seconds`: how much of that was compilation.
     """
 
-    params: Surrogate
+    params: Any
     opt_state: Any
     metrics: Mapping[str, Mapping[str, np.ndarray]]
     seconds: Mapping[str, float]
@@ -49,7 +48,7 @@ class ProgressiveResult:
 
 
 class _Learner(eqx.Module):
-    params: Surrogate
+    params: Any
     opt_state: Any
     key: PRNGKeyArray
 
@@ -59,7 +58,7 @@ def optimized_progressive_learning(
     config: SurrogateTrainingConfig = CONFIG,
     *,
     step: SurrogateTrainStep | None = None,
-    params: Surrogate | None = None,
+    params: Any = None,
     difficulties: Sequence[str] = tuple(DIFFICULTIES),
     family: Family = FAMILY,
     key: PRNGKeyArray | None = None,
@@ -81,27 +80,26 @@ def optimized_progressive_learning(
     The seconds of each difficulty are logged to `acbo.training`.
     """
     step = SurrogateTrainStep(config=config) if step is None else step
-    key = jax.random.key(0) if key is None else key
     given = _by_difficulty(scms)
     for difficulty in (*difficulties, *given):
         check_difficulty(difficulty)
-    fresh, key = jax.random.split(key)
-    params = step.model.init(fresh) if params is None else params
-    opt_state = step.optimizer.init(params)  # pyright: ignore[reportArgumentType]
+    fresh, rest = jax.random.split(jax.random.key(0) if key is None else key)
+    learned: Any = step.model.init(fresh) if params is None else params
+    opt_state = step.optimizer.init(learned)
     metrics, seconds, compile_seconds = {}, {}, {}
     for number, difficulty in enumerate(difficulties):
         lesson = _Lesson(
             step, config, family, difficulty, _stack(given.get(difficulty, []), difficulty)
         )
-        state = _Learner(params, opt_state, jax.random.fold_in(key, number))
+        state = _Learner(learned, opt_state, jax.random.fold_in(rest, number))
         done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
-        params, opt_state = done.state.params, done.state.opt_state
+        learned, opt_state = done.state.params, done.state.opt_state
         records = np.asarray(done.records)
         metrics[difficulty] = {name: records[:, i] for i, name in enumerate(METRICS)}
         seconds[difficulty] = done.compile_seconds + done.run_seconds
         compile_seconds[difficulty] = done.compile_seconds
         _log.info("Difficulty %s: %.2fs", difficulty, seconds[difficulty])
-    return ProgressiveResult(params, opt_state, metrics, seconds, compile_seconds)
+    return ProgressiveResult(learned, opt_state, metrics, seconds, compile_seconds)
 
 
 class _Lesson(eqx.Module):
@@ -180,11 +178,11 @@ def _stack(scms: Sequence[SCM], difficulty: str) -> SCM | None:
 def update_surrogate_jax(
     step: SurrogateTrainStep,
     data: TrainingBatch | TrainingBatchJAX,
-    params: Surrogate | None = None,
+    params: Any = None,
     *,
     epochs: int = 10,
     key: AnyKey | None = None,
-) -> Surrogate:
+) -> Any:
     """Fit a surrogate to one batch: `epochs` updates in one compiled loop; gives new parameters.
 
     It goes on from `params`, or from a new network, and begins with a new state of the optimizer.
@@ -194,7 +192,7 @@ def update_surrogate_jax(
     key = jax.random.key(0) if key is None else key
     problem, key = step.problem(data, key)
     params = step.model.init(key) if params is None else params
-    state = params, step.optimizer.init(params)  # pyright: ignore[reportArgumentType]
+    state = params, step.optimizer.init(params)
     again = _again(step)
     return wl.run(jax.tree_util.Partial(again, problem, key), state, length=epochs).state[0]
 
@@ -204,7 +202,8 @@ def _again(step: SurrogateTrainStep):
     """The step on the same data. One function a step, so that its loop is compiled once."""
 
     def again(problem: Problem, key: AnyKey, state: tuple, t: Int[Array, ""]) -> tuple[tuple, None]:
-        params, opt_state, _ = step.update(*state, problem, jax.random.fold_in(key, t))
+        params, opt_state = state
+        params, opt_state, _ = step.update(params, opt_state, problem, jax.random.fold_in(key, t))
         return (params, opt_state), None
 
     return again

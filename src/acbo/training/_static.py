@@ -6,6 +6,8 @@ import functools
 from collections.abc import Collection, Hashable, Sequence
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
@@ -68,10 +70,10 @@ class Tables(NamedTuple):
     - `variables`: false for variables that only pad.
     """
 
-    sets: Bool[Array | np.ndarray, "*batch k d"]
-    real: Bool[Array | np.ndarray, "*batch k"]
-    targets: Int[Array | np.ndarray, "*batch"]
-    variables: Bool[Array | np.ndarray, "*batch d"]
+    sets: Bool[Array, "*batch k d"]
+    real: Bool[Array, "*batch k"]
+    targets: Int[Array, "*batch"]
+    variables: Bool[Array, "*batch d"]
 
 
 @functools.lru_cache(maxsize=64)
@@ -84,27 +86,26 @@ def tables(names: StaticArgs, k: int, d: int) -> Tables:
             f"{len(targets)} targets; expected one of each for every example"
         )
     batch = len(targets)
-    found = Tables(
-        np.zeros((batch, k, d), bool),
-        np.zeros((batch, k), bool),
-        np.zeros(batch, np.int32),
-        np.zeros((batch, d), bool),
-    )
+    members = np.zeros((batch, k, d), bool)
+    real = np.zeros((batch, k), bool)
+    places = np.zeros(batch, np.int32)
+    variables = np.zeros((batch, d), bool)
     for b, (sets, order, target) in enumerate(zip(parent_sets, orders, targets, strict=True)):
         if len(order) > d or len(sets) > k:
             raise DataError(
                 f"example {b} has {len(order)} variables and {len(sets)} parent sets; its arrays "
                 f"hold {d} variables and {k} probabilities"
             )
-        found.variables[b, : len(order)] = True
-        found.real[b, : len(sets)] = True
-        found.targets[b] = place_of(target, order)
-        places = {name: i for i, name in enumerate(order)}
-        for row, members in enumerate(sets):
-            for name in members:
-                place = places.get(name)
-                found.sets[b, row, place_of(name, order) if place is None else place] = True
-    return found
+        variables[b, : len(order)] = True
+        real[b, : len(sets)] = True
+        places[b] = place_of(target, order)
+        known = {name: i for i, name in enumerate(order)}
+        for row, names_in_set in enumerate(sets):
+            for name in names_in_set:
+                place = known.get(name)
+                members[b, row, place_of(name, order) if place is None else place] = True
+    with jax.ensure_compile_time_eval():
+        return Tables(*map(jnp.asarray, (members, real, places, variables)))
 
 
 def place_of(name: Name, order: Sequence[Name]) -> int:

@@ -15,7 +15,6 @@ from jax.scipy.special import entr
 from jaxtyping import Array, Float
 
 from acbo._errors import AcboError, AcboWarning, DataError
-from acbo.surrogate import Surrogate
 from acbo.training._batch import TrainingBatch, TrainingBatchJAX, convert_to_jax_batch
 from acbo.training._config import SurrogateTrainingConfig
 from acbo.training._losses import kl_divergence_loss, kl_divergence_loss_jax
@@ -24,7 +23,7 @@ from acbo.training._static import Tables
 from worldloom.compile import compiled
 
 CONFIG = SurrogateTrainingConfig()
-METRICS = (
+METRICS: tuple[str, ...] = (
     "total_loss",
     "kl_loss",
     "gradient_norm",
@@ -96,14 +95,14 @@ class SurrogateTrainStep:
         self._may_fall_back = may_fall_back
         self._compiled = compiled(self.update)
 
-    def init(self, key: AnyKey) -> tuple[Surrogate, Any]:
+    def init(self, key: AnyKey) -> tuple[Any, Any]:
         """New parameters, and the state of the optimizer for them."""
-        params = self.model.init(key)
-        return params, self.optimizer.init(params)  # pyright: ignore[reportArgumentType]
+        params: Any = self.model.init(key)
+        return params, self.optimizer.init(params)
 
     def __call__(
-        self, params: Surrogate, opt_state: Any, *batch_and_key: Any
-    ) -> tuple[Surrogate, Any, dict[str, float]]:
+        self, params: Any, opt_state: Any, *batch_and_key: Any
+    ) -> tuple[Any, Any, dict[str, float]]:
         """See the class."""
         problem, key = self.problem(*batch_and_key)
         began = time.perf_counter()
@@ -124,7 +123,7 @@ class SurrogateTrainStep:
         """The same step, compiled; where that fails it raises."""
         return self._twin(True)
 
-    def lower(self, params: Surrogate, opt_state: Any, *batch_and_key: Any) -> jax.stages.Lowered:
+    def lower(self, params: Any, opt_state: Any, *batch_and_key: Any) -> jax.stages.Lowered:
         """The program for these arguments, as `jax.jit(...).lower` gives it."""
         problem, key = self.problem(*batch_and_key)
         return self._compiled.lower(params, opt_state, problem, key)
@@ -150,12 +149,12 @@ class SurrogateTrainStep:
         )
 
     def update(
-        self, params: Surrogate, opt_state: Any, problem: Problem, key: AnyKey
-    ) -> tuple[Surrogate, Any, Float[Array, " 7"]]:
+        self, params: Any, opt_state: Any, problem: Problem, key: AnyKey
+    ) -> tuple[Any, Any, Float[Array, " 7"]]:
         """The whole computation, a pure function of arrays. `METRICS` names its numbers."""
         data, probs, accuracies, tables = problem
 
-        def loss(params: Surrogate) -> tuple[Array, tuple[Array, Array]]:
+        def loss(params: Any) -> tuple[Array, tuple[Array, Array]]:
             def one(x, probs, table: Tables):
                 sets, real, target, variables = table
                 logits = self.model.logits(params, x, variables, target, sets, real)
@@ -167,18 +166,20 @@ class SurrogateTrainStep:
             return total.mean(), (kl.mean(), entropy.mean())
 
         (total, (kl, entropy)), gradient = jax.value_and_grad(loss, has_aux=True)(params)
-        updates, opt_state = self.optimizer.update(gradient, opt_state, params)  # pyright: ignore[reportArgumentType]
-        rate = optax.tree_utils.tree_get(opt_state, "learning_rate", self.config.learning_rate)
+        # Optimizers of optax mix integers and floats, which strict users forbid.
+        with jax.numpy_dtype_promotion("standard"):
+            updates, opt_state = self.optimizer.update(gradient, opt_state, params)
+        rate = optax.tree.get(opt_state, "learning_rate", self.config.learning_rate)
         numbers = [
             total,
             kl,
-            optax.global_norm(gradient),
+            optax.tree.norm(gradient),
             jnp.asarray(rate, jnp.float32),
             accuracies.mean(),
             entropy,
             entr(probs).sum(axis=1).mean(),
         ]
-        params = optax.apply_updates(params, updates)  # pyright: ignore[reportArgumentType, reportAssignmentType]
+        params = optax.apply_updates(params, updates)
         return params, opt_state, jnp.stack(numbers)
 
     def _run(self, *args: Any) -> Any:
@@ -224,7 +225,8 @@ def create_jax_surrogate_train_step(
 
     **Arguments:**
 
-    - `model`, `optimizer`: by default as `config` says.
+    - `model`, `optimizer`: by default as `config` says. The model is a `ParentSetModel`, or a class
+      of yours on top of it with another `init` and `logits`.
     - `loss_fn`: `loss_fn(logits [k], probabilities [k], sets [k, d])`, for one example.
     - `config`: the learning rate among the metrics, where the optimizer's state does not tell it.
 
