@@ -95,6 +95,7 @@ def write_netcdf(
                 chunksizes=_chunks(v, trajectory) if v.dims[:2] == _TRACK else None,
             )
             made[v.name].setncatts(v.attributes)
+            made[v.name].set_var_chunk_cache(size=2**20)  # chunks are written once, whole
         file.setncatts(_attributes(trajectory))
         _fill(trajectory, variables, made)
     return path

@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from jaxtrace._status import Status
 from jaxtrace.tracking import Trajectory
 
-BLOCK_BYTES = 64 * 2**20
+BLOCK_BYTES = 32 * 2**20
 Particles: TypeAlias = slice | np.ndarray
 
 
@@ -42,10 +42,11 @@ def known(trajectory: Trajectory) -> Bool[np.ndarray, "t n"]:
     ```
     """
     status = np.asarray(trajectory.status)
-    alive = status == Status.ALIVE
-    ended = ~alive & (status != Status.WAITING)
-    before = np.concatenate([np.zeros_like(ended[:1]), ended[:-1]])
-    return alive | (ended & ~before)
+    shown = status == Status.ALIVE
+    over = status > Status.WAITING
+    shown[:1] |= over[:1]
+    shown[1:] |= over[1:] & ~over[:-1]
+    return shown
 
 
 def columns(trajectory: Trajectory) -> list[Column]:
@@ -70,6 +71,8 @@ def native(array: Any) -> np.dtype:
 
 def part(array: Any, rows: slice, particles: Particles) -> np.ndarray:
     """A part of an array in memory or on disk; what is on disk is read only there."""
+    if isinstance(particles, slice):
+        return np.asarray(array[rows, particles])
     return np.asarray(array[rows])[:, particles]
 
 

@@ -43,7 +43,8 @@ def write_vtk(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
         _write_series(trajectory, path)
     else:
         with replacing(path) as hidden:
-            _lines(trajectory, limit=BLOCK_BYTES).write(hidden)
+            # Each block reads all records of some particles; on disk they lie the other way.
+            _lines(trajectory, limit=8 * BLOCK_BYTES).write(hidden)
     return path
 
 
@@ -107,7 +108,7 @@ def _lines(trajectory: Trajectory, *, limit: int) -> PolyData:
     shown, particle, cells = _runs(trajectory)
     count = int(shown.sum())
     kept = columns(trajectory)
-    width = max(8 * trajectory.dim, *(c.components * c.dtype.itemsize for c in kept))
+    width = max(12 * trajectory.dim, *(c.components * c.dtype.itemsize for c in kept))
     across = max(1, limit // (width * trajectory.T))
 
     def gathered(name: str) -> Iterator[np.ndarray]:
@@ -129,11 +130,16 @@ def _lines(trajectory: Trajectory, *, limit: int) -> PolyData:
     return PolyData(
         points=points,
         kind="Lines",
-        connectivity=whole("connectivity", np.arange(count, dtype=np.int64)),
+        connectivity=Array("connectivity", np.dtype(np.int64), 1, count, _counting(count)),
         offsets=whole("offsets", cells),
         point_data=tuple(data),
         cell_data=(whole("id", particle),),
     )
+
+
+def _counting(count: int) -> Iterator[np.ndarray]:
+    for first in range(0, count, 2**20):
+        yield np.arange(first, min(first + 2**20, count), dtype=np.int64)
 
 
 def _runs(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,11 +155,10 @@ def _runs(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     none = np.zeros((1, trajectory.N), bool)
     from_before, to_next = np.concatenate([none, joined]), np.concatenate([joined, none])
     on_line = from_before | to_next
-    starts = (on_line & ~from_before).T
-    ends = (on_line & ~to_next).T
-    order = np.cumsum(on_line.T.ravel())  # points come particle by particle
-    particle = np.nonzero(starts)[0].astype(np.int64)
-    return on_line, particle, order[ends.ravel()].astype(np.int64)
+    # Both in the same order, particle by particle.
+    particle, first = np.nonzero((on_line & ~from_before).T)
+    _, last = np.nonzero((on_line & ~to_next).T)
+    return on_line, particle.astype(np.int64), np.cumsum(last - first + 1, dtype=np.int64)
 
 
 def _vectors(values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtrace._errors import TraceError
 from jaxtrace._status import Status
 from jaxtrace.tracking import Trajectory
-from jaxtrace.visualization._pack import alive_counts, choose, pack
+from jaxtrace.visualization._pack import alive_counts, choose, gather, pack
 from worldloom import report
 from worldloom.report._replay import script_json
 
@@ -66,7 +66,7 @@ class Viewer:
                 + ("; speed needs velocities or two records" if self.colour_by == "speed" else "")
             )
         choice = choose(tracks, names, int(0.74 * self.max_bytes))  # base64 takes the rest
-        packed = pack(tracks, choice, names)
+        packed = pack(gather(tracks, choice, names), names)
         extent = packed.high - packed.low
         scale = extent / extent.max()
         stretched = bool(scale.min() < _FLATTEST / 2)

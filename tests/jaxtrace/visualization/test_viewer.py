@@ -13,7 +13,7 @@ from tracks import orbit
 import jaxtrace as jt
 from jaxtrace import export
 from jaxtrace.visualization import Viewer, ViewerError, write_viewer
-from jaxtrace.visualization._pack import Choice, choose, pack
+from jaxtrace.visualization._pack import Choice, choose, gather, pack
 from worldloom import report
 
 READY = "figure.tracks[data-state=ready]"
@@ -232,7 +232,7 @@ def test_it_fits_the_screen(open_page, width):
 def test_a_jump_is_not_drawn_as_a_way(tmp_path):
     tracks = orbit(n=5, generations=True)
     order = np.random.default_rng(0).permutation(5)
-    packed = pack(tracks, Choice(np.arange(9), order), [])
+    packed = pack(gather(tracks, Choice(np.arange(9), order), []), [])
     size = 9 * 5
     flags = np.frombuffer(zlib.decompress(packed.data), np.uint8)[4 * size : 5 * size].reshape(9, 5)
     assert np.argwhere(flags & 16).tolist() == [[4, int(np.flatnonzero(order == 3)[0])]]
