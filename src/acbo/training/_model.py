@@ -53,7 +53,7 @@ class ParentSetModel:
 
     def apply(
         self,
-        params: Surrogate,
+        params: Any,
         key: AnyKey | None,
         x: Float[Array, "N d 3"],
         variable_order: Sequence[Hashable] | Bool[Array, " d"],
@@ -92,7 +92,7 @@ class ParentSetModel:
 
     def logits(
         self,
-        params: Surrogate,
+        params: Any,
         x: Float[Array, "N d 3"],
         variables: Bool[Array, " d"],
         target: Int[Array, ""],

@@ -275,6 +275,35 @@ def test_configurations_are_values():
         create_parent_set_model({"hidden_dim": 6})
 
 
+@pytest.mark.slow
+def test_the_network_does_not_see_padding():
+    model = create_parent_set_model({"hidden_dim": 8, "layers": 2}, max_parent_size=2)
+    params = model.init(KEY)
+    table = np.array(tiny_model.example().observational_data)
+    padded = np.full((12, 5, 3), 7.0, np.float32)
+    padded[:8, :3] = table
+    padded[8:, :, 2] = 0
+    plain = model.apply(params, KEY, jnp.asarray(table), ["X0", "X1", "X2"], "X1", False)
+    more = model.apply(params, KEY, jnp.asarray(padded), ["X0", "X1", "X2"], "X1", False)
+    possible = ~np.asarray(more["parent_sets"])[:, 3:].any(axis=1)
+    chances = np.exp(np.asarray(more["parent_set_logits"]))
+    np.testing.assert_allclose(chances.sum(), 1, atol=1e-5)
+    np.testing.assert_allclose(chances[possible], np.exp(plain["parent_set_logits"]), atol=1e-4)
+
+
+def test_rows_without_a_flag_are_padding_if_others_have_one():
+    from acbo.training._model import as_samples
+
+    table = np.ones((4, 3, 3), np.float32)
+    table[..., 2] = 0
+    variables = jnp.asarray([True, True, False])
+    assert as_samples(jnp.asarray(table), variables).rows.all()
+    table[:3, 1, 2] = 1
+    samples = as_samples(jnp.asarray(table), variables)
+    assert samples.rows.tolist() == [True, True, True, False]
+    assert samples.values.sum() == samples.intervened.sum() == 3 * 2
+
+
 def test_sets_of_the_model_are_those_of_the_other_variables():
     from acbo.training._model import sets_of_others
 
