@@ -7,7 +7,8 @@ median over rounds, with its 95 % interval. Beside each rate stands how far the 
 where DOP853 takes them in the flow itself. The public JAXTrace is on no package index: its rates
 are quoted.
 
-    python benchmarks/trace_vs_rivals.py [--quick] [--scaling] [--rounds 5] [--json FOLDER]
+    python benchmarks/trace_vs_rivals.py [--quick] [--alone] [--rounds 5] [--json FOLDER]
+    python benchmarks/trace_vs_rivals.py --scaling
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import dataclasses
 import json
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -196,31 +198,42 @@ def report(
 
 
 def scaling(quick: bool) -> Table:
-    """Our rate over particles, slices and saved steps, each run in a bounded batch."""
+    """Our rate over particles, slices and saved steps, each in a process of its own."""
     shown = Table(box=box.SIMPLE_HEAD, title="scaling on the grid", title_justify="left")
-    for heading in ("particles", "slices", "kept", "M steps/s", "peak memory, MB"):
+    for heading in ("particles", "slices", "steps", "kept", "M steps/s", "peak memory, MB"):
         shown.add_column(heading, justify="right")
     most = 5 if quick else 7
-    cases = [(10**k, 40, 0) for k in range(3, most + 1)]
-    cases += [(7500, slices, 0) for slices in (2, 10, 160)] + [(7500, 40, n) for n in (10, 300)]
-    for particles, slices, kept in cases:
-        axis, times, data = workload.grid(nodes=29 if slices > 40 else 57, slices=slices)
-        field = jt.StructuredField(data, (axis, axis, axis), times)
-        tracker = jt.create_tracker(
-            field=field, boundary_condition=reflective_boundary(BOX), batch_size=2**20
-        )
-        seeds = np.random.default_rng(0).uniform(0.02, 0.98, (particles, 3)).astype(np.float32)
-        steps = 300 if particles <= 10**5 else 10
-        save = {"save_every": max(1, steps // kept)} if kept else {"save_positions": False}
-        span = (0.0, steps * workload.STEP)
-        tracker.track_particles(seeds[: 2**20], span, steps, **save)
-        began = time.perf_counter()
-        tracker.track_particles(seeds, span, steps, **save)
-        seconds = time.perf_counter() - began
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-        rate = particles * steps / seconds / 1e6
-        shown.add_row(f"{particles:,}", str(slices), str(kept), f"{rate:.2f}", f"{peak:,.0f}")
+    cases = [(10**k, 40, 1) for k in range(3, most + 1)]
+    cases += [(7500, slices, 1) for slices in (2, 10, 160)] + [(7500, 40, n) for n in (10, 300)]
+    for case in cases:
+        command = [sys.executable, __file__, "--case", *map(str, case)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        rate, peak = f"{found['rate'] / 1e6:.2f}", f"{found['peak'] / 1e6:,.0f}"
+        particles, slices, kept = case
+        steps = str(found["steps"])
+        shown.add_row(f"{particles:,}", str(slices), steps, str(kept), rate, peak)
     return shown
+
+
+def one_case(particles: int, slices: int, kept: int) -> dict[str, float]:
+    """A run of so many particles, `2**20` at a time, of which so many steps are kept."""
+    axis, times, data = workload.grid(slices=slices)
+    tracker = jt.create_tracker(
+        field=jt.StructuredField(data, (axis, axis, axis), times),
+        boundary_condition=reflective_boundary(BOX),
+        batch_size=2**20,
+    )
+    seeds = np.random.default_rng(0).uniform(0.02, 0.98, (particles, 3)).astype(np.float32)
+    steps = 300 if particles <= 10**5 else 30 if particles <= 10**6 else 10
+    every = {"save_every": steps // kept} if kept > 1 else {"save_positions": False}
+    span = (0.0, steps * workload.STEP)
+    tracker.track_particles(seeds[: 2**20], span, steps, **every)
+    began = time.perf_counter()
+    tracker.track_particles(seeds, span, steps, **every)
+    rate = particles * steps / (time.perf_counter() - began)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"rate": rate, "peak": peak, "steps": steps}
 
 
 def main() -> None:
@@ -229,6 +242,9 @@ def main() -> None:
     # A compile second is a compile second only where nothing comes from a cache.
     jax.config.update("jax_enable_compilation_cache", False)
     console = Console(width=max(Console().width, 130))
+    if options.case is not None:
+        print(json.dumps(one_case(*options.case)))
+        return
     if options.scaling:
         console.print(scaling(options.quick))
         return
@@ -240,9 +256,12 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        variants: dict[str, Any] = {**sides, **rivals(steps, folder)}
+        others = rivals(steps, folder)
+        variants: dict[str, Any] = {**sides, **others}
+        if options.alone:
+            variants = {**sides, NUMPY: others[NUMPY]}
         ends = {}
-        if not options.no_ceiling:
+        if not options.alone:
             library, data = ceiling.build(folder), np.ascontiguousarray(workload.grid()[2])
             for threads in (1, 2):
                 steps[in_c(threads)] = steps[OURS]
@@ -259,8 +278,8 @@ def main() -> None:
             busy.append(time.process_time())
             first = busy[1] - busy[0] - (busy[2] - busy[1])
             notes.append(
-                f"{name}: compiled in {built:.1f} s (wanted: below 5), {first:.1f} CPU seconds with "
-                f"all that comes before; a second call compiled {compiles.total} programs"
+                f"{name}: compiled in {built:.1f} s (wanted: below 5), {first:.1f} CPU seconds "
+                f"with all before it; a second call compiled {compiles.total} programs"
             )
             if name != INLET:
                 ends[name] = np.asarray(side.last.positions[-1], np.float64)
@@ -298,7 +317,8 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--no-ceiling", action="store_true", help="leave the C code out")
+    parser.add_argument("--alone", action="store_true", help="JAXTrace and NumPy, nobody else")
+    parser.add_argument("--case", nargs=3, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scaling", action="store_true", help="our rate over sizes, nobody else's")
     parser.add_argument("--json", type=Path, help="folder for everything that was measured")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, 2 rounds")

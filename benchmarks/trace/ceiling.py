@@ -16,7 +16,7 @@ def build(folder: Path) -> ctypes.CDLL:
     """The compiled library, in a folder."""
     compiler = shutil.which("cc")
     if compiler is None:
-        raise SystemExit("the ceiling needs a C compiler named cc; leave it out with --no-ceiling")
+        raise SystemExit("the ceiling needs a C compiler named cc; leave others out with --alone")
     library = folder / "trace.so"
     source = Path(__file__).with_name("trace.c")
     flags = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
