@@ -78,6 +78,8 @@ def as_data(
         raise DataError("values has no rows")
     if intervened is None:
         intervened = np.zeros((n, d), bool)
+    if intervened.shape != (n, d):
+        raise DataError(f"intervened has the shape {intervened.shape}, values has {(n, d)}")
     return jnp.asarray(values, jnp.float32), jnp.asarray(intervened)
 
 

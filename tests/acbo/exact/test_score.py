@@ -15,7 +15,7 @@ from scipy.special import multigammaln
 
 from acbo import exact
 from acbo._errors import DataError, OptionError, SizeError
-from acbo.exact._score import STANDARD, relative_scores
+from acbo.exact._score import STANDARD, as_data, relative_scores
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -172,5 +172,7 @@ def test_bad_input():
         exact.local_scores(np.zeros((20, 13), np.float32))
     with pytest.raises(DataError, match="no rows"):
         exact.local_scores(np.zeros((0, 2), np.float32))
+    with pytest.raises(DataError, match=r"intervened has the shape \(4, 2\), values has \(5, 2\)"):
+        as_data.__wrapped__(np.zeros((5, 2), np.float32), np.zeros((4, 2), bool), 5)  # pyright: ignore
     with pytest.raises(OptionError, match="max_parents is -1"):
         exact.local_scores(np.zeros((5, 2), np.float32), max_parents=-1)
