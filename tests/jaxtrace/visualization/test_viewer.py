@@ -39,9 +39,9 @@ def open_page(browser, path):
         yield open_it
 
 
-def place_of(page, frame: int) -> dict:
-    """Draw a frame, and find out what is painted where the first particles should be."""
-    page.evaluate(f"{PLAYER}.seek({12 * frame})")
+def place_of(page, frame: float) -> list[dict]:
+    """Draw a frame, or half of the way to the next, and look at where particles should be."""
+    page.evaluate(f"{PLAYER}.seek({int(12 * frame)})")
     return page.evaluate(
         """() => {
           const { viewer } = document.querySelector('figure.tracks');
@@ -56,7 +56,10 @@ def place_of(page, frame: int) -> dict:
           const ratio = canvas.width / camera.width;
           return Array.from({ length: tracks.count }, (_, i) => {
             const p = (look.frame * tracks.count + i) * tracks.dim;
-            const at = (k) => k < tracks.dim ? tracks.positions[p + k] / 65535 : .5;
+            const q = p + (look.part ? tracks.count * tracks.dim : 0);
+            const all = tracks.positions;
+            const mix = (k) => all[p + k] * (1 - look.part) + all[q + k] * look.part;
+            const at = (k) => k < tracks.dim ? mix(k) / 65535 : .5;
             const share = [0, 1, 2].map(at);
             const [x, y] = project(...share);
             const pixel = context.getImageData(Math.floor(x * ratio), Math.floor(y * ratio), 1, 1);
@@ -74,9 +77,10 @@ def check_points(page, tracks, frame):
         " return [a.low, a.high]; })()"
     )
     found = place_of(page, frame)
-    expected = (tracks.positions[frame, order] - low) / (np.array(high) - low)
+    before, after = tracks.positions[int(frame)], tracks.positions[int(np.ceil(frame))]
+    expected = ((before + after)[order] / 2 - low) / (np.array(high) - low)
     np.testing.assert_allclose([f["share"][: tracks.dim] for f in found], expected, atol=1e-5)
-    statuses = tracks.status[frame, order]
+    statuses = tracks.status[int(frame), order]
     np.testing.assert_array_equal([f["flag"] & 15 for f in found], statuses)
     drawn = np.array([f["pixel"][3] > 100 for f in found])
     assert drawn[statuses != jt.Status.WAITING].mean() > 0.9  # some are behind others' edges
@@ -87,7 +91,7 @@ def test_particles_are_painted_where_they_are(open_page):
     tracks = orbit(n=40, t=9, dim=3, scalars=True)
     page = open_page()
     assert page.locator(READY).get_attribute("data-renderer") == "canvas"
-    for frame in (0, 4, 8):
+    for frame in (0, 3.5, 8):
         check_points(page, tracks, frame)
 
 
@@ -98,7 +102,7 @@ def test_webgl_paints_the_same(browser, path):
     with reading(browser, path, width=800, height=700, ready=READY, allowed=driver) as open_it:
         page = open_it(fragment="#webgl")
         assert page.locator(READY).get_attribute("data-renderer") == "webgl"
-        for frame in (0, 8):
+        for frame in (0, 3.5, 8):
             by_card = check_points(page, tracks, frame)
         by_hand = place_of(open_it(fragment="#canvas"), 8)
         pixels = np.array([[f["pixel"][:3] for f in found] for found in (by_card, by_hand)], float)
@@ -201,6 +205,24 @@ def test_zooming_keeps_what_is_under_the_pointer(open_page):
         }}"""
     )
     assert np.abs(moved).max() < 1e-6
+
+
+def test_up_is_up_and_the_axes_are_right_handed(open_page):
+    page = open_page()
+    seen = page.evaluate(
+        f"""() => {{
+          const {{ camera }} = {VIEWER};
+          Object.assign(camera, {{ yaw: 0, pitch: 0.4 }});
+          const see = camera.projector();
+          return [[0, .5, .5], [1, .5, .5], [.5, 0, .5], [.5, 1, .5], [.5, .5, 0], [.5, .5, 1]]
+            .map((place) => see(...place));
+        }}"""
+    )
+    left, right, near, far, low, high = seen
+    assert left[0] < right[0]
+    assert near[2] < far[2]  # further away
+    assert near[1] > far[1]  # seen from above
+    assert low[1] > high[1]  # pixels count downwards
 
 
 def test_flow_in_two_dimensions_is_seen_from_above(open_page, tmp_path):
