@@ -301,7 +301,8 @@ def test_rows_without_a_flag_are_padding_if_others_have_one():
     table[:3, 1, 2] = 1
     samples = as_samples(jnp.asarray(table), variables)
     assert samples.rows.tolist() == [True, True, True, False]
-    assert samples.values.sum() == samples.intervened.sum() == 3 * 2
+    assert samples.values.sum() == 3 * 2
+    assert samples.intervened.sum() == 3 * 2
 
 
 def test_sets_of_the_model_are_those_of_the_other_variables():

@@ -1,0 +1,215 @@
+"""What compilation is worth to ACBO: training steps, and drawing causal models with their data.
+
+    python benchmarks/acbo_speedup.py [--quick] [--rounds 5] [--json FOLDER]
+
+Steps: the same function compiled, and operation by operation under `jax.disable_jit()` (plain eager
+JAX is slower: it compiles the loop over layers again at every call; `--eager` measures it too).
+Both ways are compared with each other first. Tables have 4 variables and 20 samples, the network 2
+layers. Drawing: models of 5 variables with 100 samples each. Every figure is a ratio of times taken
+in turn, with a 95 % interval; compile times are in none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+from rich.console import Console
+from rich.table import Table
+
+from acbo.scm import Family
+from acbo.surrogate import parent_set_table
+from acbo.training import (
+    SurrogateTrainingConfig,
+    TrainingBatchJAX,
+    create_jax_surrogate_train_step,
+    create_parent_set_model,
+    optimized_progressive_learning,
+)
+from worldloom import bench
+
+VARIABLES, SAMPLES = 4, 20
+KEY = jax.random.key(0)
+
+
+def batch_of(size):
+    """Tables of random models, with the true causes of a random target as the answer."""
+    family = Family()
+    draw = jax.jit(jax.vmap(lambda key: family.study(key, VARIABLES, SAMPLES, interventional=0.5)))
+    scms, samples = jax.device_get(draw(jax.random.split(KEY, size)))
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, VARIABLES, size)
+    names = list(range(VARIABLES))
+    data = np.zeros((size, SAMPLES, VARIABLES, 3), np.float32)
+    data[..., 0], data[..., 1] = samples.values, samples.intervened
+    sets, probs = [], []
+    for b, target in enumerate(targets):
+        data[b, :, target, 2] = 1
+        table = parent_set_table(VARIABLES, 3)
+        table = table[~table[:, target]]
+        sets.append([frozenset(np.flatnonzero(one).tolist()) for one in table])
+        probs.append((table == scms.graph.edges[b][:, target]).all(axis=1))
+    return TrainingBatchJAX(
+        data, np.array(probs), np.ones(size), sets, [names] * size, targets.tolist()
+    )
+
+
+def cosine(params, fast, slow):
+    """Of the two updates."""
+    flat = [
+        np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(one)])
+        for one in (params, fast, slow)
+    ]
+    a, b = flat[1] - flat[0], flat[2] - flat[0]
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def operations(step, *args):
+    """How many operations the uncompiled step hands to JAX, one after the other."""
+    problem, key = step.problem(*args[2:])
+    with jax.disable_jit():
+        program = jax.make_jaxpr(step.update)(*args[:2], problem, key)
+    return len(program.jaxpr.eqns)
+
+
+def steps(options):
+    hidden = (16,) if options.quick else (16, 64, 128)
+    sizes = (2, 8) if options.quick else (2, 8, 32, 128)
+    table = Table("hidden", "batch", "compiled", "uncompiled", "speed-up", "operations", "cosine")
+    for width in hidden:
+        model = create_parent_set_model({"hidden_dim": width, "layers": 2})
+        step = create_jax_surrogate_train_step(model, optax.sgd(1e-2))
+        slow_step = step.uncompiled
+        params, opt_state = step.init(KEY)
+        for size in sizes:
+            args = (params, opt_state, batch_of(size), KEY)
+            fast, slow = step(*args), slow_step(*args)
+            alike = cosine(params, fast[0], slow[0])
+            if not alike > 0.9999 or abs(fast[2]["total_loss"] - slow[2]["total_loss"]) > 1e-4:
+                raise SystemExit(f"hidden {width}, batch {size}: the two ways differ ({alike})")
+            variants = {
+                "uncompiled": lambda args=args, slow=slow_step: slow(*args),
+                "compiled": lambda args=args, step=step: step(*args),
+            }
+            if options.eager:
+                inside = (params, opt_state, *step.problem(*args[2:]))
+                variants["eager"] = lambda step=step, inside=inside: step.update(*inside)
+            found = bench.compare(
+                variants,
+                rounds=options.rounds,
+                seconds=0.2,
+                title=f"training step, hidden {width}, batch {size}",
+            )
+            keep(found, options, f"step-{width}-{size}")
+            table.add_row(
+                str(width),
+                str(size),
+                f"{found['compiled'].median * 1e3:.2f} ms",
+                f"{found['uncompiled'].median * 1e3:.0f} ms",
+                str(found.ratio("compiled")),
+                str(operations(step, *args)),
+                f"{alike:.6f}",
+            )
+            if options.eager:
+                print(f"eager, hidden {width}, batch {size}: {found.ratio('eager')}")
+    Console(width=110).print(table)
+
+
+def python_scm(rng, d, n, draw):
+    """One random linear model and `n` samples, half of them under an intervention, in loops.
+
+    `draw` gives a standard normal number.
+    """
+    order = rng.sample(range(d), d)
+    chance = 2 / (d - 1)
+    weights = {
+        j: {
+            i: rng.choice((-1, 1)) * rng.uniform(0.5, 2) for i in order[:p] if rng.random() < chance
+        }
+        for p, j in enumerate(order)
+    }
+    scale = [rng.uniform(0.5, 1.5) for _ in range(d)]
+    rows = []
+    for _ in range(n):
+        fixed = rng.randrange(d) if rng.random() < 0.5 else None
+        values = [0.0] * d
+        for j in order:
+            if j == fixed:
+                values[j] = rng.choice((-1, 1)) * rng.uniform(1, 3)
+            else:
+                cause = sum(w * values[i] for i, w in weights[j].items())
+                values[j] = cause + scale[j] * draw()
+        rows.append(values)
+    table = np.array(rows, np.float32)
+    return (table - table.mean(axis=0)) / table.std(axis=0)
+
+
+def generation(options):
+    d, n, many = 5, 100, 1024
+    family = Family()
+    on_device = jax.jit(jax.vmap(lambda key: family.study(key, d, n, interventional=0.5)))
+    keys = jax.random.split(KEY, many)
+    rng = random.Random(0)
+    state = [KEY]
+
+    def jax_normal():
+        state[0], key = jax.random.split(state[0])
+        return float(jax.random.normal(key))
+
+    epochs, batch = (50, 32) if options.quick else (200, 64)
+    config = SurrogateTrainingConfig(
+        model_hidden_dim=16, model_n_layers=2, batch_size=batch, max_epochs=epochs, samples=n
+    )
+    step = create_jax_surrogate_train_step(config=config)
+    params, _ = step.init(KEY)
+
+    def training():
+        return optimized_progressive_learning(
+            None, config, step=step, params=params, difficulties=["easy"]
+        ).params
+
+    found = bench.compare(
+        {
+            "Python loop, JAX noise": lambda: python_scm(rng, d, n, jax_normal),
+            "Python loop, plain": lambda: python_scm(rng, d, n, lambda: rng.gauss(0.0, 1.0)),
+            "device": lambda: on_device(keys),
+            "training loop on device": training,
+        },
+        rounds=options.rounds,
+        seconds=0.2,
+        items={
+            "Python loop, JAX noise": 1,
+            "Python loop, plain": 1,
+            "device": many,
+            "training loop on device": epochs * batch,
+        },
+        unit="SCMs",
+        title=f"models of {d} variables with {n} samples",
+    )
+    keep(found, options, "generation")
+    print(found)
+
+
+def keep(found, options, name):
+    if options.json:
+        found.to_json(Path(options.json) / f"acbo-{name}.json")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two cells and few rounds")
+    parser.add_argument("--eager", action="store_true", help="measure plain eager JAX too")
+    parser.add_argument("--rounds", type=int, default=None)
+    parser.add_argument("--json", default=None, help="folder for the measurements")
+    options = parser.parse_args()
+    options.rounds = options.rounds or (3 if options.quick else 7)
+    generation(options)
+    steps(options)
+
+
+if __name__ == "__main__":
+    main()
