@@ -85,10 +85,7 @@ class ParentSetModel:
             traced = isinstance(target_variable, Array)
             target = target_variable if traced else place_of(target_variable, variable_order)
             target = jnp.asarray(target, jnp.int32)
-        sets = sets_of_others(d, self.max_parent_size, target)
-        real = jnp.ones(sets.shape[0], bool)
-        logits = self.logits(params, x, variables, target, sets, real)
-        return {"parent_set_logits": logits, "parent_sets": sets}
+        return _apply(self, params, x, variables, target)
 
     def logits(
         self,
@@ -148,6 +145,20 @@ def create_parent_set_model(
 @functools.partial(jax.jit, static_argnames="config")
 def _new(key: AnyKey, config: SurrogateConfig) -> Surrogate:
     return Surrogate(config, key=key)
+
+
+@functools.partial(jax.jit, static_argnames="model")
+def _apply(
+    model: ParentSetModel,
+    params: Any,
+    x: Float[Array, "N d 3"],
+    variables: Bool[Array, " d"],
+    target: Int[Array, ""],
+) -> dict[str, Array]:
+    sets = sets_of_others(x.shape[1], model.max_parent_size, target)
+    real = jnp.ones(sets.shape[0], bool)
+    logits = model.logits(params, x, variables, target, sets, real)
+    return {"parent_set_logits": logits, "parent_sets": sets}
 
 
 def as_samples(x: Float[Array, "N d 3"], variables: Bool[Array, " d"]) -> Samples:
