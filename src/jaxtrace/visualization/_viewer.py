@@ -15,6 +15,7 @@ from jaxtrace.tracking import Trajectory
 from jaxtrace.visualization._pack import alive_counts, choose, gather, pack
 from worldloom import report
 from worldloom.report._replay import script_json
+from worldloom.store._files import disk_errors
 
 _SECONDS = 12  # that a whole run plays
 _FLATTEST = 0.25  # of the longest side, where sides are very unlike
@@ -148,7 +149,9 @@ def write_viewer(
         + f". At the end: {ended}."
     )
     view = Viewer(trajectory, colour_by=colour_by, max_bytes=max_bytes, axes=axes)
-    return report.Report(title, subtitle=subtitle).add(view).save(Path(path))
+    page = report.Report(title, subtitle=subtitle).add(view)
+    with disk_errors("write", Path(path)):
+        return page.save(Path(path))
 
 
 def _caption(text: str) -> str:

@@ -15,6 +15,7 @@ from jaxtrace import export
 from jaxtrace.visualization import Viewer, ViewerError, write_viewer
 from jaxtrace.visualization._pack import Choice, choose, gather, pack
 from worldloom import report
+from worldloom.store import StoreError
 
 READY = "figure.tracks[data-state=ready]"
 VIEWER = "document.querySelector('figure.tracks').viewer"
@@ -318,3 +319,6 @@ def test_what_cannot_be_shown_is_refused(tmp_path):
         write_viewer(orbit()[:1], tmp_path / "t.html")
     assert write_viewer(orbit()[:1], tmp_path / "one.html", colour_by="status").exists()
     assert export.write(orbit(), tmp_path / "by_ending.html").exists()
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(StoreError, match="is a folder"):
+        write_viewer(orbit(), tmp_path / "folder.html")
