@@ -134,7 +134,7 @@ def test_soft_neighbours_let_a_walk_cross_an_interface(hanging):
 @pytest.mark.parametrize("mesh", ["conforming", "hanging"])
 def test_hints_make_no_difference_to_values(mesh, request):
     """Near hints, far ones, none: walks in blocks, and searches, all lead to the same cell."""
-    points, cells, field = request.getfixturevalue(mesh)
+    _, cells, field = request.getfixturevalue(mesh)
     rng = np.random.default_rng(5)
     places = rounded(rng.uniform(0.001, 0.999, (3000, 3)))
     x = jnp.asarray(places.T, jnp.float32)
