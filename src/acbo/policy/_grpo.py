@@ -14,6 +14,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 import worldloom as wl
+from acbo._descent import follow, warm_cosine
 from acbo.optimise import Action, Problem, ProblemPrior, act, begin, look
 from acbo.policy._features import Features, features
 from acbo.policy._network import (
@@ -71,7 +72,7 @@ class GRPOConfig:
 
     def optimiser(self) -> optax.GradientTransformation:
         """Adam with clipping and a cosine."""
-        rate = optax.cosine_decay_schedule(self.learning_rate, self.total_steps * self.epochs, 0.05)
+        rate = warm_cosine(self.learning_rate, self.total_steps * self.epochs, last=0.05)
         return optax.chain(optax.clip_by_global_norm(self.clip), optax.adam(rate))
 
 
@@ -194,8 +195,7 @@ class GRPOStep(eqx.Module):
             (loss, spread), gradient = eqx.filter_value_and_grad(grpo_loss, has_aux=True)(
                 network, self.reference, played, self.config
             )
-            updates, memory = optimiser.update(gradient, memory)
-            return (eqx.apply_updates(network, updates), memory), (loss, spread)
+            return follow(optimiser, gradient, memory, network), (loss, spread)
 
         start = (state.network, state.optimiser)
         (network, memory), (loss, spread) = lax.scan(update, start, None, self.config.epochs)

@@ -14,6 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 import worldloom as wl
+from acbo._descent import follow, warm_cosine
 from acbo.surrogate._curriculum import Curriculum, Lesson
 from acbo.surrogate._loss import (
     Metrics,
@@ -58,10 +59,7 @@ class TrainingConfig:
 
     def optimiser(self) -> optax.GradientTransformation:
         """AdamW with a warm-up, a cosine and clipping."""
-        warm_up = max(1, self.steps // 50)
-        rate = optax.warmup_cosine_decay_schedule(
-            0.0, self.learning_rate, warm_up, max(self.steps, warm_up + 1), self.learning_rate / 100
-        )
+        rate = warm_cosine(self.learning_rate, self.steps, warm_up=self.steps // 50)
         return optax.chain(
             optax.clip_by_global_norm(self.clip), optax.adamw(rate, weight_decay=self.weight_decay)
         )
@@ -97,15 +95,12 @@ class TrainStep(eqx.Module):
         ]
         (loss, (edges, sets)), gradient = lax.switch(which, branches, state.network)
 
-        optimiser = self.config.optimiser()
-        updates, memory = optimiser.update(
-            gradient, state.optimiser, eqx.filter(state.network, eqx.is_array)
-        )
-        network = eqx.apply_updates(state.network, updates)
+        network, memory = follow(self.config.optimiser(), gradient, state.optimiser, state.network)
         # The average follows quickly at first, when it has nothing to remember.
-        keep = jnp.minimum(self.config.average, (1.0 + t) / (10.0 + t))
+        done = t.astype(jnp.float32)
+        keep = jnp.minimum(self.config.average, (1 + done) / (10 + done))
         average = jax.tree.map(lambda a, b: keep * a + (1 - keep) * b, state.average, network)
-        metrics = Metrics(loss, edges, sets, optax.global_norm(gradient), which.astype(jnp.int32))
+        metrics = Metrics(loss, edges, sets, optax.tree.norm(gradient), which.astype(jnp.int32))
         return TrainState(network, memory, average, state.key), metrics
 
     def _learn(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson):
@@ -116,7 +111,7 @@ class TrainStep(eqx.Module):
             graphs, samples = lax.with_sharding_constraint((graphs, samples), rows)
         size = graphs.variables.sum(axis=1)
         u = jax.random.uniform(choose, (lesson.batch,))
-        targets = jnp.floor(u * size).astype(jnp.int32)
+        targets = jnp.floor(u * size.astype(jnp.float32)).astype(jnp.int32)
         sets = parent_set_table(lesson.variables[1], self.config.max_parent_size)
 
         def loss(network: Surrogate) -> tuple[Float[Array, ""], tuple[Array, Array]]:

@@ -1,0 +1,41 @@
+"""Following a gradient: the learning rate over time, and one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+Network = TypeVar("Network", bound=eqx.Module)
+
+
+def warm_cosine(
+    highest: float, steps: int, *, warm_up: int = 0, last: float = 0.01
+) -> Callable[[Int[Array, ""]], Float[Array, ""]]:
+    """Up in `warm_up` steps, then down along a cosine to the share `last` of the highest."""
+
+    def rate(step: Int[Array, ""]) -> Float[Array, ""]:
+        t = jnp.asarray(step).astype(jnp.float32)
+        done = jnp.clip((t - warm_up) / max(steps - warm_up, 1), 0.0, 1.0)
+        falling = last + (1 - last) * 0.5 * (1 + jnp.cos(jnp.pi * done))
+        return highest * jnp.minimum((t + 1) / (warm_up + 1), falling)
+
+    return rate
+
+
+def follow(
+    optimiser: optax.GradientTransformation,
+    gradient: Network,
+    memory: optax.OptState,
+    network: Network,
+) -> tuple[Network, optax.OptState]:
+    """The network and the optimiser's memory after one update."""
+    # Optax raises its decay rates to integer powers, which strict promotion would refuse.
+    with jax.numpy_dtype_promotion("standard"):
+        updates, memory = optimiser.update(gradient, memory, eqx.filter(network, eqx.is_array))
+    return eqx.apply_updates(network, updates), memory
