@@ -80,23 +80,17 @@ def test_run_writes_what_the_endings_say(files, tmp_path, capsys):
 def test_run_is_the_python_api(files):
     import jaxtrace as jt
 
-    words = [
-        "--seeds.resolution",
-        "4",
-        "3",
-        "--seeds.low",
-        "0.2",
-        "0.2",
-        "--seeds.high",
-        "1",
-        "0.8",
-    ]
-    assert main(["trace", "run", str(files / "gyre.nc"), *words, "--dt", "0.25"]) == 0
+    box = ["--seeds.low", "0.2", "0.2", "--seeds.high", "1", "0.8"]
+    words = ["--seeds.resolution", "4", "3", *box, "--dt", "0.25"]
+    flow = str(files / "gyre.nc")
+    assert main(["trace", "run", flow, *words]) == 0
     tracks = export.read("tracks.nc")
     field = jt.open_dataset(files / "gyre.nc").field()
     seeds = jt.uniform_grid_seeds((4, 3), [[0.2, 0.2], [1.0, 0.8]])
     expected = jt.create_tracker(field=field).track_particles(seeds, (0.0, 10.0), dt=0.25)
     np.testing.assert_array_equal(tracks.positions, expected.positions)
+    assert main(["trace", "run", flow, *words, "--window", "4", "-o", "few.nc"]) == 0
+    np.testing.assert_array_equal(export.read("few.nc").positions, expected.positions)
 
 
 def test_values_come_from_a_file_and_flags_win(files, capsys):

@@ -66,12 +66,15 @@ class Run(Clock, Flow):
     memory_limit_gb: float | None = None
     """Refuse what needs more memory."""
 
+    window: int | None = None
+    """Hold so many slices of the flow in memory at a time, and read others as they are needed."""
+
     def __post_init__(self) -> None:
         if not self.out:
             raise UsageError("--out: name a file to write")
         for path in self.out:
             check_ending(path, ENDINGS)
-        for name in ("save_every", "n_timesteps"):
+        for name in ("save_every", "n_timesteps", "window"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"--{name.replace('_', '-')} must be 1 or more, got {value}")
@@ -108,7 +111,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     when = config.resolve(dataset)
     tracker = jt.create_tracker(
         config.integrator,
-        field=field(dataset, config.boundary),
+        field=field(dataset, config.boundary, window=config.window),
         boundary_condition=boundary(config.boundary, dataset),
         record_velocities=config.record_velocities,
         diffusivity=config.diffusivity,
