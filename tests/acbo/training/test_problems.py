@@ -116,39 +116,48 @@ def test_the_expert_for_many_variables_knows_a_chain():
 def test_progressive_learning_learns_and_tells_its_seconds(caplog):
     config = SurrogateTrainingConfig(batch_size=16, max_epochs=60, samples=20, max_parent_size=2)
     step = create_jax_surrogate_train_step(tiny_model.TinyModel(), optax.adam(0.05), config=config)
+    scms = [generate_scm_for_difficulty("easy", seed=s) for s in (1, 2)]
     with caplog.at_level(logging.INFO, logger="acbo.training"):
-        done = optimized_progressive_learning(None, config, step=step, difficulties=["easy"])
+        done = optimized_progressive_learning(scms, config, step=step, difficulties=["easy"])
     loss = done.metrics["easy"]["total_loss"]
     assert loss.shape == (60,)
     assert loss[-10:].mean() < 0.9 * loss[:5].mean()
     assert "Difficulty easy: " in caplog.text
     assert done.seconds["easy"] >= done.compile_seconds["easy"] >= 0
-
-
-def test_progressive_learning_on_given_models():
-    config = SurrogateTrainingConfig(batch_size=4, max_epochs=2, samples=20, max_parent_size=2)
-    step = create_jax_surrogate_train_step(tiny_model.TinyModel(), config=config)
-    # Nothing causes anything: with a target of no causes, the true set is always the empty one.
-    scms = [generate_scm_for_difficulty("easy", seed=s) for s in (1, 2)]
-    zero = [jax.tree.map(lambda leaf: leaf, scm) for scm in scms]
-    zero = [
-        type(scm)(
-            scm.graph._replace(edges=jnp.zeros_like(scm.graph.edges)),
-            type(scm.mechanism)(jnp.zeros_like(scm.mechanism.weights)),
-            scm.noise_scale,
-            scm.noise,
-        )
-        for scm in zero
-    ]
-    params = {"weight": jnp.zeros(3), "size": jnp.float32(-50.0)}
-    done = optimized_progressive_learning(
-        {"easy": zero}, config, step=step, params=params, difficulties=["easy"]
-    )
-    np.testing.assert_allclose(done.metrics["easy"]["total_loss"], 0, atol=1e-4)
     with pytest.raises(ValueError, match="easy models differ"):
         optimized_progressive_learning(
             [scms[0], Family(mechanism="fourier").scm(KEY, 5)], config, step=step
         )
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_lessons_teach_the_true_causes_of_the_target(given):
+    from acbo.training._problems import FAMILY
+    from acbo.training._progressive import _Lesson, _stack
+
+    config = SurrogateTrainingConfig(samples=40, interventional=0.0, max_parent_size=2)
+    step = create_jax_surrogate_train_step(tiny_model.TinyModel(), config=config)
+    family = Family(graph="fork")
+    scms = [family.scm(jax.random.key(s), 5) for s in (1, 2)] if given else []
+    lesson = _Lesson(step, config, family if not given else FAMILY, "easy", _stack(scms, "easy"))
+    problem = jax.jit(jax.vmap(lesson._draw))(jax.random.split(KEY, 20))
+    found = []
+    for b in range(20):
+        x = np.asarray(problem.data[b])
+        target = int(problem.tables.targets[b])
+        np.testing.assert_array_equal(x[..., 2], np.tile(np.arange(5) == target, (40, 1)))
+        (true,) = np.flatnonzero(problem.probs[b])
+        (causes,) = np.nonzero(problem.tables.sets[b, true])
+        assert target < int(problem.tables.variables[b].sum())
+        found.append((target, *causes.tolist()))
+    if given:
+        edges = [np.asarray(scm.graph.edges) for scm in scms]
+        possible = {(j, *np.flatnonzero(one[:, j]).tolist()) for one in edges for j in range(5)}
+        assert set(found) <= possible
+        assert len(set(found)) > 5
+    # A fork: one variable causes each of the others.
+    assert all(len(one) <= 2 for one in found)
+    assert 10 < sum(len(one) == 2 for one in found) < 20
 
 
 def test_an_update_of_the_surrogate_is_the_step_again_and_again():
