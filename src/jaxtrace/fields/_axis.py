@@ -35,6 +35,13 @@ class Axis(eqx.Module):
         self.cubic = as_float(cubic_table(nodes.astype(np.float64)).reshape(-1)) if cubic else None
         self.period = None if period is None else as_float(period)
 
+    @property
+    def coordinates(self) -> Float[Array, " nodes"]:
+        """Where the nodes are."""
+        if self.nodes is not None:
+            return self.nodes
+        return jnp.linspace(self.first, self.last, self.size, dtype=self.first.dtype)
+
     def wrap(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
         """`x` brought into one period, if there is one."""
         if self.period is None:

@@ -16,7 +16,6 @@ from jaxtrace._errors import FieldError
 from jaxtrace._status import Status
 from jaxtrace.fields._axis import Axis, check_axis
 from jaxtrace.fields._field import (
-    Field,
     Hint,
     Sample,
     Time,
@@ -25,12 +24,12 @@ from jaxtrace.fields._field import (
     check_outside,
     gather,
 )
+from jaxtrace.fields._nodes import NodeField
 from jaxtrace.fields._stream import Stream, tables_of
-from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
 
 
-class StructuredField(Field):
+class StructuredField(NodeField):
     """A field on the nodes of a rectilinear grid, in two or three dimensions.
 
     **Arguments:**
@@ -60,10 +59,8 @@ class StructuredField(Field):
     ```
     """
 
-    tables: Tables
     _land: UInt8[Array, " nodes"] | None
     axes: tuple[Axis, ...]
-    slices: Slices
     method: str = eqx.field(static=True)
     outside: str = eqx.field(static=True)
 
@@ -116,16 +113,6 @@ class StructuredField(Field):
         return len(self.axes)
 
     @property
-    def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """How many numbers there are at a node."""
-        return len(self.tables.parts)
-
-    @property
-    def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The first time."""
-        return self.slices.origin
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Nodes along each axis."""
         return tuple(axis.size for axis in self.axes)
@@ -137,23 +124,15 @@ class StructuredField(Field):
         return whole.reshape(whole.shape[0], *self.shape, whole.shape[-1])
 
     @property
-    def times(self) -> np.ndarray:
-        """The times of the slices."""
-        return self.slices.absolute()
-
-    @property
-    def time_span(self) -> tuple[float, float] | None:
-        """First and last time; `None` for a steady field."""
-        return self.slices.span
+    def positions(self) -> Float[Array, "nodes dim"]:
+        """The nodes, the last axis fastest."""
+        grids = jnp.meshgrid(*[axis.coordinates for axis in self.axes], indexing="ij")
+        return jnp.stack([grid.reshape(-1) for grid in grids], axis=-1)
 
     @property
     def bounds(self) -> np.ndarray:
         """`[2, dim]`, the first and the last node of each axis."""
         return np.array([[a.first for a in self.axes], [a.last for a in self.axes]])
-
-    def rebase(self, origin: float) -> StructuredField:
-        """The same field with its clock counting from another time."""
-        return eqx.tree_at(lambda f: f.slices, self, self.slices.rebase(origin))
 
     def evaluate(
         self,

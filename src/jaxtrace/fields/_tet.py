@@ -16,7 +16,6 @@ from jaxtrace._errors import FieldError
 from jaxtrace.fields import _simplices as simplices
 from jaxtrace.fields._bins import bins_of_boxes
 from jaxtrace.fields._field import (
-    Field,
     Hint,
     Sample,
     Time,
@@ -25,9 +24,9 @@ from jaxtrace.fields._field import (
     check_outside,
     finite,
 )
+from jaxtrace.fields._nodes import NodeField
 from jaxtrace.fields._stream import Stream, tables_of
 from jaxtrace.fields._structured import _times
-from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
 from jaxtrace.fields._walk import Mesh, locate, place, search
 from worldloom import compiled
@@ -36,7 +35,7 @@ from worldloom import compiled
 BIN_CELLS = 8
 
 
-class TetField(Field):
+class TetField(NodeField):
     """A field on the points of a mesh of tetrahedra (3-D) or triangles (2-D), linear in each cell.
 
     Places are found by walking from cell to cell, and exactly, in any mesh: neighbours need not
@@ -64,9 +63,8 @@ class TetField(Field):
     ```
     """
 
-    tables: Tables
     mesh: Mesh
-    slices: Slices
+    _points: Float[Array, "points dim"]
     low: Float[Array, " dim"]
     high: Float[Array, " dim"]
     outside: str = eqx.field(static=True)
@@ -105,6 +103,7 @@ class TetField(Field):
         self.slices = Slices(times, time_method)
         self.tables = tables_of(data, times, time_method, prepare)
         self.mesh = build_mesh(points, cells)
+        self._points = as_float(points)
         used = points[np.unique(cells)]
         self.low, self.high = as_float(used.min(axis=0)), as_float(used.max(axis=0))
         self.outside = outside
@@ -115,38 +114,19 @@ class TetField(Field):
         return self.mesh.dim
 
     @property
-    def components(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """How many numbers there are at a point."""
-        return len(self.tables.parts)
-
-    @property
-    def origin(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The first time."""
-        return self.slices.origin
-
-    @property
     def data(self) -> Float[Array, "slices points components"]:
         """The values at points."""
         return self.tables.whole
 
     @property
-    def times(self) -> np.ndarray:
-        """The times of the slices."""
-        return self.slices.absolute()
-
-    @property
-    def time_span(self) -> tuple[float, float] | None:
-        """First and last time; `None` for a steady field."""
-        return self.slices.span
+    def positions(self) -> Float[Array, "points dim"]:
+        """The points of the mesh."""
+        return self._points
 
     @property
     def bounds(self) -> np.ndarray:
         """`[2, dim]`, the corners of the box around the mesh."""
         return np.stack([self.low, self.high])
-
-    def rebase(self, origin: float) -> TetField:
-        """The same field with its clock counting from another time."""
-        return eqx.tree_at(lambda f: f.slices, self, self.slices.rebase(origin))
 
     def first_hint(self, n: int) -> Int[Array, " n"]:
         """No cell is known."""

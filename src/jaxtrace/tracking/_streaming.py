@@ -18,11 +18,6 @@ from jaxtrace._errors import TrackError
 from jaxtrace.fields._stream import Source, Window
 from jaxtrace.tracking._schedule import Schedule
 from worldloom import mesh as meshes
-from worldloom.compile._frame import take_apart
-from worldloom.loop._checkpoint import Keeper
-from worldloom.loop._pace import Pace
-from worldloom.loop._run import _Driver, _meter
-from worldloom.loop._setup import Setup
 
 
 def windows_of(tree: Any) -> list[Window]:
@@ -61,37 +56,22 @@ def run(
             stack.enter_context(_reading(window.source, schedule, origin, mesh))
             for window in windows_of(step)
         ]
-        setup = _Setup(step, state, schedule.steps, save, readers)
-        keeper = None
-        if checkpoint is not None:
-            if not isinstance(checkpoint, wl.Checkpoint):
-                checkpoint = wl.Checkpoint(checkpoint)
-            keeper = Keeper(checkpoint, setup.describe(schedule.steps))
-            sink = wl.NpySink(checkpoint.records) if sink is None else sink
-        elif resume:
-            raise ValueError("resume=True needs `checkpoint`: the folder to resume from")
-        pace = Pace(setup, schedule.steps, None)
-        return _Driver(setup, pace, sink or wl.MemorySink(), _meter(progress), keeper).run(resume)
 
+        def refresh(done: int) -> tuple[Any, int]:
+            windows, reach = zip(*(reader.at(done) for reader in readers), strict=True)
+            return _with_windows(step, list(windows)), min(reach)
 
-class _Setup(Setup):
-    """A run whose step has other windows from time to time."""
-
-    def __init__(self, step: Any, state: Any, length: int, save: Any, readers: list[_Reader]):
-        self._given = step
-        self._readers = readers
-        super().__init__(step, state, None, length=length, save=save, checks={}, on_fault="stop")
-
-    def furthest(self, done: int, length: int) -> int:
-        """As far as the windows reach that hold what step `done` needs; they are moved there."""
-        stop = super().furthest(done, length)
-        moved = []
-        for reader in self._readers:
-            window, until = reader.at(done)
-            moved.append(window)
-            stop = min(stop, until)
-        self.step, _ = take_apart(_with_windows(self._given, moved))
-        return stop
+        return wl.run(
+            step,
+            state,
+            length=schedule.steps,
+            save=save,
+            sink=sink,
+            checkpoint=checkpoint,
+            resume=resume,
+            progress=progress,
+            refresh=refresh,
+        )
 
 
 class _Reader:

@@ -88,6 +88,7 @@ def run(
     checks: Mapping[str, Callable[[Any], Any]] | None = None,
     on_fault: OnFault = "stop",
     chunk_steps: int | None = None,
+    refresh: Callable[[int], tuple[Callable, int]] | None = None,
 ) -> RunResult:
     """Take a state through `length` steps of a compiled loop.
 
@@ -116,6 +117,9 @@ def run(
     - `on_fault`: what a failed check does. `"stop"` raises [`worldloom.FaultError`][] at that
         step; `"drop"` freezes the world in its last good state; `"keep"` goes on and reports.
     - `chunk_steps`: steps in a chunk; by default as many as take about a quarter of a second.
+    - `refresh`: for data of the step that are too large to be held at once. `refresh(t)` returns
+        the step to use from step number `t` on, the same but for its arrays, and the number until
+        which it will do.
 
     **Returns:**
 
@@ -135,7 +139,14 @@ def run(
     ```
     """
     setup = Setup(
-        step, state, inputs, length=length, save=save, checks=checks or {}, on_fault=on_fault
+        step,
+        state,
+        inputs,
+        length=length,
+        save=save,
+        checks=checks or {},
+        on_fault=on_fault,
+        refresh=refresh,
     )
     keeper = None
     if checkpoint is not None:
@@ -244,8 +255,8 @@ class _Driver:
 
     def _send(self) -> _Pending:
         """Hand the next chunk to the device, without waiting for it."""
-        start, stop = self._sent, self._pace.next(self._sent)
-        setup = self._setup
+        setup, start = self._setup, self._sent
+        stop = min(self._pace.next(start), setup.refresh(start, self._length))
         window, offset = setup.inputs.window(start, stop, setup.replicated)
         began = time.perf_counter()
         with count_compiles() as compiles:

@@ -47,6 +47,7 @@ class Setup:
         save: Any,
         checks: Mapping[str, Callable],
         on_fault: str,
+        refresh: Callable[[int], tuple[Callable, int]] | None,
     ):
         if not 0 <= length < 2**31:
             raise ValueError(f"length={length}: expected a number of steps from 0 to 2**31 - 1")
@@ -57,6 +58,7 @@ class Setup:
                 "run() drives the device from the host and cannot itself be traced by jit, grad or "
                 "vmap; inside those use worldloom.unroll"
             )
+        self._refresh = refresh
         self.step, step_frame = take_apart(step)
         arrays, state_frame = take_apart(state)
         self.inputs = Inputs(inputs, length, BUFFER_BYTES)
@@ -117,6 +119,20 @@ class Setup:
             stop = min(stop, save.reach(rows + capacity))
         block = self.program.block
         return stop if stop == length else max(stop // block * block, min(done + block, length))
+
+    def refresh(self, done: int, length: int) -> int:
+        """Take the arrays that step `done` needs; returns the step until which they will do."""
+        if self._refresh is None:
+            return length
+        step, until = self._refresh(done)
+        self.step, frame = take_apart(step)
+        if frame != self.program.step:
+            raise StepError(
+                f"refresh({done}) returned a step of another kind; only its arrays may change"
+            )
+        if not done < until:
+            raise StepError(f"refresh({done}) returned a step that is good until {until} only")
+        return until
 
     def describe(self, length: int) -> dict[str, Any]:
         """What two runs must have in common for one to resume the other, in plain values."""

@@ -9,6 +9,7 @@ import pytest
 import worlds
 from hypothesis import given
 from hypothesis import strategies as st
+from jax.tree_util import Partial
 
 import worldloom as wl
 from worldloom import check
@@ -217,6 +218,7 @@ def test_devices_do_not_wait_for_each_other():
         save={"out": wl.Every(), "where": wl.Every(4, of=lambda s: s.position)},
         checks={"large": first_cell_large},
         on_fault="keep",
+        refresh=None,
     )
     numbers = (np.int32(0), np.zeros(2, np.int32), np.int32(0), np.int32(8))
     text = (
@@ -227,6 +229,51 @@ def test_devices_do_not_wait_for_each_other():
     assert "while" in text
     for collective in ("all-reduce", "all-gather", "all-to-all", "collective-permute"):
         assert collective not in text
+
+
+def add_row(total, t, *, table, first):
+    """Adds one row of a table of which only a part is there."""
+    return total + table[t - first], None
+
+
+def test_a_step_takes_other_arrays_as_it_goes(no_recompile, tmp_path):
+    whole = jnp.arange(40.0).reshape(20, 2) ** 2
+    asked = []
+
+    def refresh(done):
+        asked.append(done)
+        first = done // 5 * 5
+        part = Partial(add_row, table=whole[first : first + 5], first=jnp.int32(first))
+        return part, first + 5
+
+    def go(**options):
+        return wl.run(refresh(0)[0], jnp.zeros(2), length=20, refresh=refresh, **options)
+
+    result = go()
+    assert_same(result.state, whole.sum(axis=0))
+    assert {0, 5, 10, 15} <= set(asked)
+    with no_recompile():
+        assert_same(go(chunk_steps=3).state, result.state)
+    halfway = wl.run(
+        refresh(0)[0],
+        jnp.zeros(2),
+        length=20,
+        refresh=refresh,
+        save=wl.At([7], of=lambda total: total),
+        checkpoint=tmp_path / "run",
+    )
+    assert_same(halfway.records[0], whole[:7].sum(axis=0))
+
+
+def test_a_step_that_changes_more_than_its_arrays():
+    def other(done):
+        return (lambda total, t: (total, None)), 5
+
+    step = Partial(add_row, table=jnp.zeros((5, 2)), first=jnp.int32(0))
+    with pytest.raises(wl.StepError, match=r"refresh\(0\) returned a step of another kind"):
+        wl.run(step, jnp.zeros(2), length=5, refresh=other)
+    with pytest.raises(wl.StepError, match=r"refresh\(0\) returned a step that is good until 0"):
+        wl.run(step, jnp.zeros(2), length=5, refresh=lambda done: (step, done))
 
 
 def plain_state(state):
