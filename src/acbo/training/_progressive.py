@@ -89,7 +89,13 @@ def optimized_progressive_learning(
     metrics, seconds, compile_seconds = {}, {}, {}
     for number, difficulty in enumerate(difficulties):
         lesson = _Lesson(
-            step, config, family, difficulty, _stack(given.get(difficulty, []), difficulty)
+            step,
+            family,
+            difficulty,
+            _stack(given.get(difficulty, []), difficulty),
+            config.batch_size,
+            config.samples,
+            config.interventional,
         )
         state = _Learner(learned, opt_state, jax.random.fold_in(rest, number))
         done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
@@ -106,15 +112,18 @@ class _Lesson(eqx.Module):
     """One step of a difficulty: draw models and data, learn."""
 
     step: SurrogateTrainStep = eqx.field(static=True)
-    config: SurrogateTrainingConfig = eqx.field(static=True)
     family: Family = eqx.field(static=True)
     difficulty: str = eqx.field(static=True)
     scms: SCM | None
+    # Of the configuration only what the program is made of: its length is not.
+    batch_size: int = eqx.field(static=True)
+    samples: int = eqx.field(static=True)
+    interventional: float = eqx.field(static=True)
 
     def __call__(self, state: _Learner, t: Int[Array, ""]) -> tuple[_Learner, Float[Array, " 7"]]:
         """A step of `worldloom.run`."""
         draw, learn = jax.random.split(jax.random.fold_in(state.key, t))
-        problem = jax.vmap(self._draw)(jax.random.split(draw, self.config.batch_size))
+        problem = jax.vmap(self._draw)(jax.random.split(draw, self.batch_size))
         params, opt_state, numbers = self.step.update(state.params, state.opt_state, problem, learn)
         return _Learner(params, opt_state, state.key), numbers
 
@@ -135,7 +144,7 @@ class _Lesson(eqx.Module):
         return Problem(data, truth, truth.sum(), Tables(sets, real, target, graph.variables))
 
     def _study(self, key: PRNGKeyArray, pick: Float[Array, ""]) -> tuple[Graph, Samples]:
-        n, share = self.config.samples, self.config.interventional
+        n, share = self.samples, self.interventional
         if self.scms is None:
             low, high = DIFFICULTIES[self.difficulty]
             size = low + jnp.floor(pick * (high - low + 1)).astype(jnp.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 
 import jax
@@ -124,6 +125,11 @@ def test_progressive_learning_learns_and_tells_its_seconds(caplog):
     assert loss[-10:].mean() < 0.9 * loss[:5].mean()
     assert "Difficulty easy: " in caplog.text
     assert done.seconds["easy"] >= done.compile_seconds["easy"] >= 0
+    # Another length is the same program (records are kept in powers of two).
+    longer = dataclasses.replace(config, max_epochs=64)
+    again = optimized_progressive_learning(scms, longer, step=step, difficulties=["easy"])
+    np.testing.assert_array_equal(again.metrics["easy"]["total_loss"][:60], loss)
+    assert again.compile_seconds["easy"] == 0
     with pytest.raises(ValueError, match="easy models differ"):
         optimized_progressive_learning(
             [scms[0], Family(mechanism="fourier").scm(KEY, 5)], config, step=step
@@ -135,11 +141,10 @@ def test_lessons_teach_the_true_causes_of_the_target(given):
     from acbo.training._problems import FAMILY
     from acbo.training._progressive import _Lesson, _stack
 
-    config = SurrogateTrainingConfig(samples=40, interventional=0.0, max_parent_size=2)
-    step = create_jax_surrogate_train_step(tiny_model.TinyModel(), config=config)
+    step = create_jax_surrogate_train_step(tiny_model.TinyModel())
     family = Family(graph="fork")
     scms = [family.scm(jax.random.key(s), 5) for s in (1, 2)] if given else []
-    lesson = _Lesson(step, config, family if not given else FAMILY, "easy", _stack(scms, "easy"))
+    lesson = _Lesson(step, FAMILY if given else family, "easy", _stack(scms, "easy"), 20, 40, 0.0)
     problem = jax.jit(jax.vmap(lesson._draw))(jax.random.split(KEY, 20))
     found = []
     for b in range(20):
