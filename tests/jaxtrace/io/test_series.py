@@ -420,11 +420,12 @@ def test_bounds_that_make_no_sense(tmp_path):
         jt.load_optimized_dataset(pattern, dtype="float64")
 
 
-def test_the_way_of_the_seed(tmp_path):
+@pytest.mark.parametrize("scattered", [True, False])
+def test_the_way_of_the_seed(tmp_path, scattered):
     """Assigning device arrays to the loaded field, as its guide does."""
     pattern = series(tmp_path)
-    field = jt.load_optimized_dataset(pattern, dtype="float32", scattered=True)
-    assert isinstance(field, jt.TimeSeriesField)
+    field = jt.load_optimized_dataset(pattern, dtype="float32", scattered=scattered)
+    assert isinstance(field, jt.TimeSeriesField if scattered else jt.TetField)
     field.data = jnp.array(field.data)
     field.positions = jnp.array(field.positions)
     field.times = jnp.array(field.times)
