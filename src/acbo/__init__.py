@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from worldloom._exports import lazy_exports
 
 if TYPE_CHECKING:
     from acbo.training import ParentSetPosterior as ParentSetPosterior
@@ -70,18 +71,18 @@ __all__ = [
     "validate_fallback_behavior",
 ]
 
-_MODULES = ("training",)
-
-
-def __getattr__(name: str) -> Any:
-    # `worldloom acbo --help` does not wait for JAX: a name is fetched when first used.
-    for place in _MODULES if name in __all__ else ():
-        module = importlib.import_module(f"acbo.{place}")
-        if name in module.__all__:
-            globals()[name] = value = getattr(module, name)
-            return value
-    raise AttributeError(f"module 'acbo' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    found_in=("training",),
+    rooms=(
+        "data",
+        "exact",
+        "metrics",
+        "optimise",
+        "policy",
+        "scm",
+        "surrogate",
+        "training",
+    ),
+)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 Network = TypeVar("Network", bound=eqx.Module)
 
 
 def warm_cosine(
     highest: float, steps: int, *, warm_up: int = 0, last: float = 0.01
-) -> Callable[[Int[Array, ""]], Float[Array, ""]]:
+) -> Callable[[Any], Float[Array, ""]]:
     """Up in `warm_up` steps, then down along a cosine to the share `last` of the highest."""
 
-    def rate(step: Int[Array, ""]) -> Float[Array, ""]:
+    def rate(step: Any) -> Float[Array, ""]:
         t = jnp.asarray(step).astype(jnp.float32)
         done = jnp.clip((t - warm_up) / max(steps - warm_up, 1), 0.0, 1.0)
         falling = last + (1 - last) * 0.5 * (1 + jnp.cos(jnp.pi * done))
@@ -30,7 +30,7 @@ def warm_cosine(
 
 def follow(
     optimiser: optax.GradientTransformation,
-    gradient: Network,
+    gradient: Any,
     memory: optax.OptState,
     network: Network,
 ) -> tuple[Network, optax.OptState]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from worldloom._exports import lazy_exports
 
 if TYPE_CHECKING:
     from jaxarc.data import JaxArcTask as JaxArcTask
@@ -96,30 +97,24 @@ __all__ = [
     "warm_up_functions",
 ]
 
-_MODULES = (
-    "data",
-    "envs",
-    "utils.error_handling",
-    "utils.serialization",
-    "utils.compilation",
-    "utils.memory",
-    "utils.batching",
-    "utils.performance",
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    found_in=(
+        "data",
+        "envs",
+        "utils.error_handling",
+        "utils.serialization",
+        "utils.compilation",
+        "utils.memory",
+        "utils.batching",
+        "utils.performance",
+    ),
+    rooms=(
+        "bitgrid",
+        "data",
+        "envs",
+        "operations",
+        "utils",
+    ),
 )
-_ROOMS = ("bitgrid", "data", "envs", "operations", "utils")
-
-
-def __getattr__(name: str) -> Any:
-    # `worldloom arc --help` does not wait for JAX: a name is fetched when first used.
-    if name in _ROOMS:
-        return importlib.import_module(f"jaxarc.{name}")
-    for place in _MODULES if name in __all__ else ():
-        module = importlib.import_module(f"jaxarc.{place}")
-        if name in module.__all__:
-            globals()[name] = value = getattr(module, name)
-            return value
-    raise AttributeError(f"module 'jaxarc' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -41,7 +40,13 @@ class Action(NamedTuple):
     value: Float[Array, ""]
 
 
-Policy = Callable[[PRNGKeyArray, View], Action]
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses the next intervention from what is seen: any function of a key and a view."""
+
+    def __call__(self, key: PRNGKeyArray, view: View) -> Action:
+        """What to do next."""
+        ...
 
 
 class Step(NamedTuple):
