@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acbo.scm import Family
-from acbo.surrogate import parent_set_table
+from acbo.surrogate import candidate_sets
 from acbo.training import (
     SurrogateTrainingConfig,
     TrainingBatchJAX,
@@ -49,7 +49,7 @@ def batch_of(size):
     sets, probs = [], []
     for b, target in enumerate(targets):
         data[b, :, target, 2] = 1
-        table = parent_set_table(VARIABLES, 3)
+        table = candidate_sets(VARIABLES, 3)
         table = table[~table[:, target]]
         sets.append([frozenset(np.flatnonzero(one).tolist()) for one in table])
         probs.append((table == scms.graph.edges[b][:, target]).all(axis=1))

@@ -11,8 +11,8 @@ from acbo.surrogate._loss import parent_set_loss as parent_set_loss
 from acbo.surrogate._network import Prediction as Prediction
 from acbo.surrogate._network import Surrogate as Surrogate
 from acbo.surrogate._network import SurrogateConfig as SurrogateConfig
+from acbo.surrogate._parent_sets import candidate_sets as candidate_sets
 from acbo.surrogate._parent_sets import parent_set_logits as parent_set_logits
-from acbo.surrogate._parent_sets import parent_set_table as parent_set_table
 from acbo.surrogate._statistics import pair_statistics as pair_statistics
 from acbo.surrogate._train import TrainingConfig as TrainingConfig
 from acbo.surrogate._train import TrainState as TrainState
@@ -32,10 +32,10 @@ __all__ = [
     "TrainingConfig",
     "acyclicity_penalty",
     "begin_training",
+    "candidate_sets",
     "edge_loss",
     "pair_statistics",
     "parent_set_logits",
     "parent_set_loss",
-    "parent_set_table",
     "train_surrogate",
 ]

@@ -14,13 +14,13 @@ from acbo.surrogate._network import Prediction
 
 
 @lru_cache(maxsize=64)
-def parent_set_table(d: int, max_parent_size: int) -> np.ndarray:
+def candidate_sets(d: int, max_parent_size: int) -> np.ndarray:
     """`[k, d]` booleans: all sets of at most `max_parent_size` of `d` variables, small ones first.
 
     ```python
-    from acbo.surrogate import parent_set_table
+    from acbo.surrogate import candidate_sets
 
-    assert parent_set_table(4, 2).shape == (1 + 4 + 6, 4)
+    assert candidate_sets(4, 2).shape == (1 + 4 + 6, 4)
     ```
     """
     if max_parent_size < 0:

@@ -23,7 +23,7 @@ from acbo.surrogate._loss import (
     parent_set_loss,
 )
 from acbo.surrogate._network import Surrogate, SurrogateConfig
-from acbo.surrogate._parent_sets import parent_set_table
+from acbo.surrogate._parent_sets import candidate_sets
 from worldloom import mesh
 
 
@@ -112,7 +112,7 @@ class TrainStep(eqx.Module):
         size = graphs.variables.sum(axis=1)
         u = jax.random.uniform(choose, (lesson.batch,))
         targets = jnp.floor(u * size.astype(jnp.float32)).astype(jnp.int32)
-        sets = parent_set_table(lesson.variables[1], self.config.max_parent_size)
+        sets = candidate_sets(lesson.variables[1], self.config.max_parent_size)
 
         def loss(network: Surrogate) -> tuple[Float[Array, ""], tuple[Array, Array]]:
             predictions = jax.vmap(network)(samples)

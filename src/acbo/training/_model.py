@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
 from acbo._errors import DataError, OptionError
 from acbo.scm import Samples
-from acbo.surrogate import Surrogate, SurrogateConfig, parent_set_logits, parent_set_table
+from acbo.surrogate import Surrogate, SurrogateConfig, candidate_sets, parent_set_logits
 from acbo.training._static import place_of
 
 # The log probability of a set that only pads: finite, so that gradients stay numbers.
@@ -173,7 +173,7 @@ def sets_of_others(
     d: int, max_parent_size: int, target: Int[Array, ""] | int
 ) -> Bool[Array, "k {d}"]:
     """All sets of at most so many of the variables that are not the target, which may be traced."""
-    table = jnp.asarray(parent_set_table(d - 1, max_parent_size))
+    table = jnp.asarray(candidate_sets(d - 1, max_parent_size))
     # A last column for the target itself, which is in no set.
     table = jnp.concatenate([table, jnp.zeros((table.shape[0], 1), bool)], axis=1)
     places = jnp.arange(d)

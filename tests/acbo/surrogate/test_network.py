@@ -17,11 +17,11 @@ from acbo.surrogate import (
     Surrogate,
     SurrogateConfig,
     acyclicity_penalty,
+    candidate_sets,
     edge_loss,
     pair_statistics,
     parent_set_logits,
     parent_set_loss,
-    parent_set_table,
 )
 
 SIZES = SurrogateConfig(hidden=8, blocks=2, heads=2, moments=4)
@@ -115,7 +115,7 @@ def test_statistics_of_poor_tables_are_finite():
 
 
 def test_parent_sets_are_a_distribution(predict, table):
-    sets = parent_set_table(4, 4)
+    sets = candidate_sets(4, 4)
     assert len({tuple(row) for row in sets}) == 16
     assert (np.diff(sets.sum(axis=1)) >= 0).all()
     found = np.asarray(parent_set_logits(predict(table), 2, jnp.asarray(sets)))
@@ -129,7 +129,7 @@ def test_parent_sets_score_members_and_pairs():
     rng = np.random.default_rng(0)
     scores, pairs = rng.normal(size=(4, 4)), rng.normal(size=(4, 4, 3))
     prediction = Prediction(*(jnp.asarray(a, jnp.float32) for a in (scores, scores, pairs, pairs)))
-    sets = parent_set_table(4, 3)
+    sets = candidate_sets(4, 3)
     found = np.asarray(parent_set_logits(prediction, 1, jnp.asarray(sets)))
     raw = []
     for row in sets:
@@ -155,7 +155,7 @@ def test_losses_reward_the_truth(predict, table):
     right, wrong = prediction._replace(edge_logits=truth), prediction._replace(edge_logits=-truth)
     assert float(edge_loss(right, graph)) < 1e-6
     assert float(edge_loss(wrong, graph)) == pytest.approx(20.0, rel=1e-3)
-    sets = jnp.asarray(parent_set_table(4, 2))
+    sets = jnp.asarray(candidate_sets(4, 2))
     logits = parent_set_logits(prediction, 1, sets)
     place = int((sets == graph.edges[:, 1][None, :]).all(axis=1).argmax())
     assert float(parent_set_loss(prediction, graph, jnp.int32(1), sets)) == pytest.approx(
