@@ -30,10 +30,10 @@ demo: $(READY)  ## Run the demo; it ends with the path of its report page.
 	$(BIN)/worldloom demo --out out
 
 test: $(READY)  ## Run the quick tests.
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" --durations 15
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" --durations 25
 
 test-all: $(READY)  ## Run every test, the slow ones too.
-	$(BIN)/python -m pytest -n $(WORKERS) --durations 25
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25
 
 test-wheel: $(READY)  ## Build the wheel and test it outside this folder.
 	@sh .ci/test-wheel $(WORKERS)

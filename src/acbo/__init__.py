@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from worldloom._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from acbo.policy import GRPOConfig as GRPOConfig
+    from acbo.policy import collect_experience as collect_experience
+    from acbo.policy import grpo_with_jax_surrogate as grpo_with_jax_surrogate
+    from acbo.policy import update_policy_grpo as update_policy_grpo
     from acbo.training import ParentSetPosterior as ParentSetPosterior
     from acbo.training import SurrogateTrainingConfig as SurrogateTrainingConfig
     from acbo.training import TrainingBatch as TrainingBatch
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from acbo.training import validate_fallback_behavior as validate_fallback_behavior
 
 __all__ = [
+    "GRPOConfig",
     "ParentSetPosterior",
     "SurrogateTrainingConfig",
     "TrainingBatch",
@@ -46,6 +51,7 @@ __all__ = [
     "TrainingExample",
     "benchmark_sustained_performance",
     "calibrated_loss",
+    "collect_experience",
     "collect_observational_data",
     "compare_posteriors",
     "compute_posterior_entropy",
@@ -58,6 +64,7 @@ __all__ = [
     "generate_scm_for_difficulty",
     "get_marginal_parent_probabilities",
     "get_most_likely_parents",
+    "grpo_with_jax_surrogate",
     "kl_divergence_loss",
     "kl_divergence_loss_jax",
     "measure_compilation_speedup",
@@ -67,6 +74,7 @@ __all__ = [
     "restore_static_args",
     "uncertainty_weighted_loss",
     "uncertainty_weighted_loss_jax",
+    "update_policy_grpo",
     "update_surrogate_jax",
     "validate_fallback_behavior",
 ]
@@ -74,7 +82,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     __all__,
-    found_in=("training",),
+    found_in=("training", "policy"),
     rooms=(
         "data",
         "exact",

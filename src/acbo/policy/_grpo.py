@@ -177,6 +177,27 @@ def grpo_loss(
     return loss, spread
 
 
+def learn(
+    network: PolicyNetwork,
+    reference: PolicyNetwork,
+    memory: optax.OptState,
+    played: Experience,
+    config: GRPOConfig,
+) -> tuple[PolicyNetwork, optax.OptState, tuple[Array, Array]]:
+    """`config.epochs` updates on what was played; also the loss and the entropy before each."""
+    optimiser = config.optimiser()
+
+    def update(carry, _):
+        network, memory = carry
+        told, gradient = eqx.filter_value_and_grad(grpo_loss, has_aux=True)(
+            network, reference, played, config
+        )
+        return follow(optimiser, gradient, memory, network), told
+
+    (network, memory), told = lax.scan(update, (network, memory), None, config.epochs)
+    return network, memory, told
+
+
 class GRPOStep(eqx.Module):
     """Play, then learn from it: a step of `worldloom.run`."""
 
@@ -188,17 +209,9 @@ class GRPOStep(eqx.Module):
         """One step of training."""
         key = jax.random.fold_in(state.key, t)
         played = collect(key, state.network, self.surrogate, self.config)
-        optimiser = self.config.optimiser()
-
-        def update(carry, _):
-            network, memory = carry
-            (loss, spread), gradient = eqx.filter_value_and_grad(grpo_loss, has_aux=True)(
-                network, self.reference, played, self.config
-            )
-            return follow(optimiser, gradient, memory, network), (loss, spread)
-
-        start = (state.network, state.optimiser)
-        (network, memory), (loss, spread) = lax.scan(update, start, None, self.config.epochs)
+        network, memory, (loss, spread) = learn(
+            state.network, self.reference, state.optimiser, played, self.config
+        )
         metrics = GRPOMetrics(
             reward=played.reward.mean(),
             worth=played.worth.mean(),

@@ -86,6 +86,7 @@ def test_without_data_the_posterior_is_the_prior():
     np.testing.assert_allclose(limited.probabilities, few / few.sum(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_probabilities_sum_to_one_for_many_data_sets_at_once():
     sets = [referee.generate(seed, 4, 30, interventional=True) for seed in range(4)]
     values, intervened = (np.stack([one[k] for one in sets]) for k in range(2))

@@ -24,6 +24,7 @@ def test_scores_of_small_sets_are_those_of_the_full_table():
     np.testing.assert_allclose(few, full[:, table @ (1 << np.arange(4))], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kept", "tolerance"), [(1000, 0.06), pytest.param(8000, 0.03, marks=pytest.mark.slow)]
 )
@@ -42,6 +43,7 @@ def test_chains_find_the_sum_over_all_orders(kept: int, tolerance: float):
     assert difference.max() < found.disagreement
 
 
+@pytest.mark.slow
 def test_the_same_key_gives_the_same_chains():
     values, intervened, _ = referee.generate(3, 5, 40, interventional=False)
     runs = [

@@ -52,6 +52,7 @@ def test_expected_values_and_who_matters(problem):
     assert not bool(problem.allowed[5])
 
 
+@pytest.mark.slow
 def test_expected_values_of_a_bent_model_agree_with_many_samples():
     prior = ProblemPrior(family=Family(mechanism="fourier", edges_per_variable=(1.5, 1.5)))
     problem = jax.jit(lambda key: prior.problem(key, 4))(jax.random.key(1))
@@ -105,6 +106,7 @@ def test_policies_see_neither_the_model_nor_the_answer(problem):
     }
 
 
+@pytest.mark.slow
 def test_the_oracle_is_always_best_and_chance_is_nothing():
     prior = ProblemPrior()
 

@@ -16,13 +16,17 @@ from acbo.policy import (
     PolicyNetwork,
     advantages,
     collect,
+    collect_experience,
     features,
     grpo_loss,
+    grpo_with_jax_surrogate,
     log_probability,
     mode,
     train_policy,
+    update_policy_grpo,
 )
 from acbo.surrogate import Surrogate, SurrogateConfig
+from acbo.training import SurrogateTrainingConfig
 
 CONFIG = GRPOConfig(
     group_size=3, problems=2, total_steps=2, epochs=2, variables=(3, 3), observed=4, budget=2
@@ -45,6 +49,7 @@ def played(surrogate, network):
     return eqx.filter_jit(collect)(jax.random.key(2), network, surrogate, CONFIG)
 
 
+@pytest.mark.slow
 def test_rollouts_of_a_problem_begin_alike(played):
     assert played.reward.shape == (2, 3, 2)
     first = np.asarray(played.seen.numbers)[:, :, 0]
@@ -63,6 +68,7 @@ def test_advantages_compare_within_a_group():
     np.testing.assert_allclose(advantages(jnp.ones((2, 3, 4))), 0.0)
 
 
+@pytest.mark.slow
 def test_the_first_gradient_is_that_of_the_plain_policy_gradient(network, played):
     """Where the ratio is 1 nothing is clipped."""
     config = GRPOConfig(entropy_coeff=0.0)
@@ -81,6 +87,7 @@ def test_the_first_gradient_is_that_of_the_plain_policy_gradient(network, played
     assert max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(found)) > 1e-4
 
 
+@pytest.mark.slow
 def test_what_moved_too_far_no_longer_counts(network, played):
     """Actions that became e^5 times likelier gain nothing more; those that were bad still lose."""
     far = played._replace(log_probability=played.log_probability - 5.0)
@@ -101,6 +108,7 @@ def test_what_moved_too_far_no_longer_counts(network, played):
     assert slope(nothing) == 0
 
 
+@pytest.mark.slow
 def test_log_probability_is_a_density(network, played):
     seen = jax.tree.map(lambda leaf: leaf[0, 0, 0], played.seen)
     choice = network(seen)
@@ -112,6 +120,7 @@ def test_log_probability_is_a_density(network, played):
     assert total == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_an_untrained_policy_follows_the_believed_effect(surrogate):
     network = PolicyNetwork(16, hidden=8, key=jax.random.key(3))
     problem = jax.jit(lambda key: ProblemPrior().problem(key, 4))(jax.random.key(5))
@@ -127,6 +136,7 @@ def test_an_untrained_policy_follows_the_believed_effect(surrogate):
     assert abs(float(action.value)) <= 3.0
 
 
+@pytest.mark.slow
 def test_training_changes_the_policy_and_resumes_bit_for_bit(surrogate, tmp_path):
     options: dict[str, Any] = {"config": CONFIG, "progress": False}
     whole = train_policy(jax.random.key(0), surrogate, **options)
@@ -139,6 +149,32 @@ def test_training_changes_the_policy_and_resumes_bit_for_bit(surrogate, tmp_path
         np.testing.assert_array_equal(a, b)
     start = PolicyNetwork(16, key=jax.random.split(jax.random.key(0))[0])
     assert float(jnp.abs(whole.state.network.say.weight - start.say.weight).max()) > 0
+
+
+@pytest.mark.slow
+def test_learning_from_what_was_played_lowers_its_loss(surrogate, network, played):
+    better = update_policy_grpo(surrogate, played, network, config=CONFIG)
+    loss = eqx.filter_jit(grpo_loss)
+    before, _ = loss(network, network, played, CONFIG)
+    after, _ = loss(better, network, played, CONFIG)
+    assert float(after) < float(before)
+    again = collect_experience(network, surrogate, config=CONFIG, key=jax.random.key(2))
+    np.testing.assert_allclose(again.worth, played.worth, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_surrogate_and_policy_in_one_go():
+    sizes = SurrogateTrainingConfig(
+        model_hidden_dim=8, model_n_layers=2, model_n_heads=2, batch_size=4, max_epochs=3
+    )
+    result = grpo_with_jax_surrogate(CONFIG, sizes, progress=False)
+    assert result.surrogate_run.steps == 3
+    assert result.policy_run.steps == CONFIG.total_steps
+    assert np.isfinite(np.asarray(result.policy_run.records.reward)).all()
+    fresh = update_policy_grpo(
+        result.surrogate, collect_experience(result.policy, result.surrogate, config=CONFIG)
+    )
+    assert isinstance(fresh, PolicyNetwork)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def test_sizes_up_to_the_maximum_compile_once(predict, table, no_recompile):
         jax.block_until_ready(predict(fewer))
 
 
+@pytest.mark.slow
 def test_bfloat16_says_about_the_same(small, table, predict):
     sizes = dataclasses.replace(SIZES, compute_dtype="bfloat16")
     other = Surrogate(sizes, key=jax.random.key(0))

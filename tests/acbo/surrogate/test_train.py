@@ -35,6 +35,7 @@ def trained():
     )
 
 
+@pytest.mark.slow
 def test_both_lessons_come_and_the_network_moves(trained):
     metrics = trained.records
     assert set(np.asarray(metrics.lesson)) == {0, 1}
@@ -49,6 +50,7 @@ def test_both_lessons_come_and_the_network_moves(trained):
     assert max(jax.tree.leaves(moved)) > 1e-4
 
 
+@pytest.mark.slow
 def test_a_checkpointed_run_is_the_same_run(trained, tmp_path):
     options: dict[str, Any] = {"surrogate": SIZES, "config": CONFIG, "progress": False}
     folder = tmp_path / "run"
@@ -82,6 +84,7 @@ def test_the_compiled_step_is_the_uncompiled_step():
     assert np.linalg.norm(updates[0]) > 0
 
 
+@pytest.mark.slow
 def test_two_devices_see_the_losses_of_one(trained):
     both = train_surrogate(
         jax.random.key(0),
