@@ -12,6 +12,7 @@ import textwrap
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,19 @@ def docstrings() -> dict[str, list[tuple[str, list[Block]]]]:
 
 DOCUMENTS = documents()
 DOCSTRINGS = docstrings()
+# Half a minute or more of compilation each; what they show has quick tests of its own.
+LONG = {
+    "acbo/exact",
+    "acbo/surrogate",
+    "docs/acbo/training.md",
+    "docs/arc/conformance.md",
+    "docs/arc/watching.md",
+    "jaxarc/utils",
+}
+
+
+def long_ones_apart(names: list[str]) -> list[Any]:
+    return [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in names]
 
 
 def execute(name: str, blocks: list[Block], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,14 +122,16 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, blocks in DOCUMENTS.items() if any(b.language == "python" for b in blocks)],
+    long_ones_apart(
+        [name for name, blocks in DOCUMENTS.items() if any(b.language == "python" for b in blocks)]
+    ),
 )
 def test_the_examples_of_a_page_run(name: str, monkeypatch: pytest.MonkeyPatch):
     runnable = [b for b in DOCUMENTS[name] if b.language == "python" and b.not_run is None]
     execute(name, runnable, monkeypatch)
 
 
-@pytest.mark.parametrize("room", list(DOCSTRINGS))
+@pytest.mark.parametrize("room", long_ones_apart(list(DOCSTRINGS)))
 def test_the_examples_in_docstrings_run(room: str, monkeypatch: pytest.MonkeyPatch):
     for name, blocks in DOCSTRINGS[room]:
         execute(name, blocks, monkeypatch)

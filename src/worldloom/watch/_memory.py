@@ -93,11 +93,11 @@ class MemoryMeter:
 
     meter = watch.MemoryMeter()
     with meter.phase("load"):
-        data = np.ones(4_000_000)
+        data = np.ones(10_000_000)
     with meter.phase("sum"):
         data.sum()
     meter.print()
-    assert meter.phases[0].host_growth > 20_000_000
+    assert meter.phases[0].host_growth > 40_000_000
     ```
     """
 

@@ -67,6 +67,7 @@ def test_two_devices_play_what_one_plays(env, spread, monkeypatch):
     same(spread, play(env, 2 * _spread.FEWEST))
 
 
+@pytest.mark.slow
 def test_lanes_to_spare_change_nothing(env, spread, monkeypatch):
     assert bitgrid.lanes_for(_spread.FEWEST) > _spread.FEWEST
     monkeypatch.setattr(_spread, "lanes_for", lambda worlds: worlds)

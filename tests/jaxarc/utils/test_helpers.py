@@ -216,6 +216,7 @@ def test_the_best_batch_size_is_the_one_with_the_most_steps(task, capsys):
         jaxarc.find_optimal_batch_size(CONFIG, task, 4, 1e-9)
 
 
+@pytest.mark.slow
 def test_workers_play_the_episodes_that_a_plain_loop_plays():
     # Three of the cells that the work paints are to be painted, so that each step tells.
     start = np.ones((8, 8), np.uint8)
