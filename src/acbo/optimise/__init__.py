@@ -24,7 +24,6 @@ from acbo.optimise._estimates import effects as effects
 from acbo.optimise._estimates import path_effects as path_effects
 from acbo.optimise._problem import Problem as Problem
 from acbo.optimise._problem import ProblemPrior as ProblemPrior
-from acbo.optimise._problem import helpful as helpful
 
 __all__ = [
     "Action",
@@ -42,7 +41,6 @@ __all__ = [
     "best_action",
     "effects",
     "greedy_correlation",
-    "helpful",
     "linear_thompson",
     "linear_ucb",
     "look",

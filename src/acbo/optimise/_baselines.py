@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from acbo.optimise._environment import Action, View
 from acbo.optimise._estimates import effects
-from acbo.optimise._problem import Problem
+from acbo.optimise._problem import Problem, choices
 from acbo.optimise._solve import solve_positive
 
 _GRID = 13
@@ -103,10 +103,7 @@ class Oracle:
 
 def best_action(problem: Problem) -> Action:
     """The intervention with the largest expected target, among values on a grid."""
-    d, points = problem.scm.d, 2 * _GRID + 7
-    grid = jnp.linspace(-problem.limit, problem.limit, points)
-    variable = jnp.repeat(jnp.arange(d, dtype=jnp.int32), points)
-    value = jnp.tile(grid, d)
+    variable, value = choices(problem.scm.d, problem.limit)
     reached = problem.expected(variable, value)
     place = jnp.argmax(jnp.where(problem.allowed[variable], reached, -jnp.inf))
     return Action(variable[place], value[place])

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.scm import SCM, Family, ancestors
+from acbo.scm import SCM, Family
 from acbo.scm._random import uniforms
 
 _GRID = 33
@@ -95,17 +95,17 @@ class ProblemPrior:
         cost = self.cost[0] + (self.cost[1] - self.cost[0]) * u
 
         calm = scm.push(noise)[target].mean()
-        variable = jnp.repeat(jnp.arange(d, dtype=jnp.int32), _GRID)
-        value = jnp.tile(jnp.linspace(-limit, limit, _GRID), d)
+        variable, value = choices(d, limit)
         reached = _expected(scm, target, noise, variable, value)
         may = (scm.graph.variables & (jnp.arange(d) != target))[variable]
         best = jnp.where(may, reached, calm).max()
         return Problem(scm, target, limit, cost, noise, calm, best)
 
 
-def helpful(problem: Problem) -> Bool[Array, " d"]:
-    """Which variables change the target when they are set."""
-    return ancestors(problem.scm.graph.edges)[:, problem.target]
+def choices(d: int, limit: Float[Array, ""]) -> tuple[Int[Array, " k"], Float[Array, " k"]]:
+    """Every variable at values on a grid between the limits."""
+    variable = jnp.repeat(jnp.arange(d, dtype=jnp.int32), _GRID)
+    return variable, jnp.tile(jnp.linspace(-limit, limit, _GRID), d)
 
 
 def _expected(

@@ -1,4 +1,4 @@
-"""How the network in the wheel was made. `worldloom acbo train surrogate` makes it again."""
+"""The training of the network that is meant for the wheel; none is in it yet."""
 
 from __future__ import annotations
 

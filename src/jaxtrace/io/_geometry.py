@@ -68,19 +68,10 @@ class Grid:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Mesh:
-    """A mesh of triangles or tetrahedra.
+class _Placed:
+    """Points wherever they are."""
 
-    **Attributes:**
-
-    - `positions`: `[P, dim]`.
-    - `simplices`: `[M, dim + 1]`.
-    """
-
-    kind: ClassVar[str] = "mesh"
-    makes: ClassVar[type] = TetField
     positions: np.ndarray
-    simplices: np.ndarray
 
     @property
     def dim(self) -> int:
@@ -98,11 +89,6 @@ class Mesh:
         return len(self.positions)
 
     @property
-    def cells(self) -> int:
-        """How many simplices there are."""
-        return len(self.simplices)
-
-    @property
     def bounds(self) -> np.ndarray:
         """`[2, dim]`, the corners of the box around the points."""
         return np.stack([self.positions.min(axis=0), self.positions.max(axis=0)])
@@ -111,6 +97,26 @@ class Mesh:
     def coordinates(self) -> np.ndarray:
         """`[P, dim]`, the place of each point."""
         return self.positions
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mesh(_Placed):
+    """A mesh of triangles or tetrahedra.
+
+    **Attributes:**
+
+    - `positions`: `[P, dim]`.
+    - `simplices`: `[M, dim + 1]`.
+    """
+
+    kind: ClassVar[str] = "mesh"
+    makes: ClassVar[type] = TetField
+    simplices: np.ndarray
+
+    @property
+    def cells(self) -> int:
+        """How many simplices there are."""
+        return len(self.simplices)
 
     @property
     def nbytes(self) -> int:
@@ -126,7 +132,7 @@ class Mesh:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cloud:
+class Cloud(_Placed):
     """Points without cells.
 
     **Attributes:**
@@ -136,37 +142,11 @@ class Cloud:
 
     kind: ClassVar[str] = "points"
     makes: ClassVar[type] = TimeSeriesField
-    positions: np.ndarray
-
-    @property
-    def dim(self) -> int:
-        """2 or 3."""
-        return self.positions.shape[1]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The number of points."""
-        return (len(self.positions),)
-
-    @property
-    def points(self) -> int:
-        """How many points there are."""
-        return len(self.positions)
 
     @property
     def cells(self) -> int:
         """None."""
         return 0
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """`[2, dim]`, the corners of the box around the points."""
-        return np.stack([self.positions.min(axis=0), self.positions.max(axis=0)])
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        """`[P, dim]`, the place of each point."""
-        return self.positions
 
     @property
     def nbytes(self) -> int:
