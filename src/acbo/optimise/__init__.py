@@ -22,14 +22,19 @@ from acbo.optimise._environment import play as play
 from acbo.optimise._estimates import Effects as Effects
 from acbo.optimise._estimates import effects as effects
 from acbo.optimise._estimates import path_effects as path_effects
+from acbo.optimise._named import PROBLEMS as PROBLEMS
+from acbo.optimise._named import NamedProblem as NamedProblem
+from acbo.optimise._named import named_problem as named_problem
 from acbo.optimise._problem import Problem as Problem
 from acbo.optimise._problem import ProblemPrior as ProblemPrior
 
 __all__ = [
+    "PROBLEMS",
     "Action",
     "Effects",
     "Game",
     "GaussianProcess",
+    "NamedProblem",
     "Oracle",
     "Policy",
     "Problem",
@@ -44,6 +49,7 @@ __all__ = [
     "linear_thompson",
     "linear_ucb",
     "look",
+    "named_problem",
     "path_effects",
     "play",
     "random_policy",

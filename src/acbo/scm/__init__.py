@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from acbo.scm._equations import Equations as Equations
 from acbo.scm._family import Family as Family
 from acbo.scm._family import Study as Study
 from acbo.scm._graphs import Graph as Graph
@@ -19,6 +20,7 @@ from acbo.scm._scm import standardise as standardise
 
 __all__ = [
     "SCM",
+    "Equations",
     "Family",
     "Fourier",
     "Graph",
