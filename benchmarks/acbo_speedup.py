@@ -1,6 +1,6 @@
 """What compilation is worth to ACBO: training steps, and drawing causal models with their data.
 
-    python benchmarks/acbo_speedup.py [--quick] [--rounds 5] [--json FOLDER]
+    python benchmarks/acbo_speedup.py [--quick] [--rounds 5] [--eager]
 
 Steps: the same function compiled, and operation by operation under `jax.disable_jit()`. Plain eager
 JAX builds the loop over layers again at every call, from the persistent cache if it is there;
@@ -11,15 +11,12 @@ figure is a ratio of times taken in turn, with a 95 % interval; compile times ar
 
 from __future__ import annotations
 
-import argparse
 import random
-from pathlib import Path
+import time
 
 import jax
 import numpy as np
 import optax
-from rich.console import Console
-from rich.table import Table
 
 from acbo.scm import Family
 from acbo.surrogate import candidate_sets
@@ -32,6 +29,7 @@ from acbo.training import (
 )
 from worldloom import bench
 
+GROUP = "acbo"
 VARIABLES, SAMPLES = 4, 20
 KEY = jax.random.key(0)
 
@@ -76,10 +74,9 @@ def operations(step, *args):
     return len(program.jaxpr.eqns)
 
 
-def steps(options):
+def steps(script, options):
     hidden = (16,) if options.quick else (16, 64, 128)
     sizes = (2, 8) if options.quick else (2, 8, 32, 128)
-    table = Table("hidden", "batch", "compiled", "uncompiled", "speed-up", "operations", "cosine")
     for width in hidden:
         model = create_parent_set_model({"hidden_dim": width, "layers": 2})
         step = create_jax_surrogate_train_step(model, optax.sgd(1e-2))
@@ -87,7 +84,10 @@ def steps(options):
         params, opt_state = step.init(KEY)
         for size in sizes:
             args = (params, opt_state, batch_of(size), KEY)
-            fast, slow = step(*args), slow_step(*args)
+            began = time.perf_counter()
+            fast = jax.block_until_ready(step(*args))
+            first = time.perf_counter() - began
+            slow = slow_step(*args)
             alike = cosine(params, fast[0], slow[0])
             if not alike > 0.9999 or abs(fast[2]["total_loss"] - slow[2]["total_loss"]) > 1e-4:
                 raise SystemExit(f"hidden {width}, batch {size}: the two ways differ ({alike})")
@@ -104,19 +104,11 @@ def steps(options):
                 seconds=0.2,
                 title=f"training step, hidden {width}, batch {size}",
             )
-            keep(found, options, f"step-{width}-{size}")
-            table.add_row(
-                str(width),
-                str(size),
-                f"{found['compiled'].median * 1e3:.2f} ms",
-                f"{found['uncompiled'].median * 1e3:.0f} ms",
-                str(found.ratio("compiled")),
-                str(operations(step, *args)),
-                f"{alike:.6f}",
-            )
-            if options.eager:
-                print(f"eager, hidden {width}, batch {size}: {found.ratio('eager')}")
-    Console(width=110).print(table)
+            built = {"compiled": first - found["compiled"].median}
+            script.case(found, ours="compiled", naive="uncompiled", compiling=built)
+            if size == sizes[0]:
+                count = operations(step, *args)
+                script.figure(f"operations of an uncompiled step, hidden {width}", count)
 
 
 def python_scm(rng, d, n, draw):
@@ -148,7 +140,7 @@ def python_scm(rng, d, n, draw):
     return (table - table.mean(axis=0)) / table.std(axis=0)
 
 
-def generation(options):
+def generation(script, options):
     d, n, many = 5, 100, 1024
     family = Family()
     on_device = jax.jit(jax.vmap(lambda key: family.study(key, d, n, interventional=0.5)))
@@ -190,25 +182,18 @@ def generation(options):
         unit="SCMs",
         title=f"models of {d} variables with {n} samples",
     )
-    keep(found, options, "generation")
-    print(found)
-
-
-def keep(found, options, name):
-    if options.json:
-        found.to_json(Path(options.json) / f"acbo-{name}.json")
+    script.case(found, ours="device", naive="Python loop, plain")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two cells and few rounds")
-    parser.add_argument("--eager", action="store_true", help="measure plain eager JAX too")
-    parser.add_argument("--rounds", type=int, default=None)
-    parser.add_argument("--json", default=None, help="folder for the measurements")
-    options = parser.parse_args()
-    options.rounds = options.rounds or (3 if options.quick else 7)
-    generation(options)
-    steps(options)
+    # The first call is to compile, not to find what an earlier run compiled.
+    jax.config.update("jax_enable_compilation_cache", False)
+    script = bench.Script(__doc__, group=GROUP, rounds=(7, 3))
+    script.parser.add_argument("--eager", action="store_true", help="plain eager JAX too")
+    options = script.start()
+    generation(script, options)
+    steps(script, options)
+    script.finish()
 
 
 if __name__ == "__main__":

@@ -4,15 +4,13 @@ Random linear-Gaussian systems with known graphs, the same data for all. The riv
 into environments of their own. A figure is the edge AUROC, averaged over graphs, with its 95 %
 interval; a time is the median for one data set, after everything that can be compiled once is.
 
-    python benchmarks/acbo_vs_rivals.py [--quick] [--graphs 20] [--rivals GIES ...] [--json FILE]
+    python benchmarks/acbo_vs_rivals.py [--quick] [--alone] [--graphs 20] [--rivals GIES ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
 import statistics
 import sys
 import tempfile
@@ -35,6 +33,7 @@ from rich.table import Table  # noqa: E402
 from acbo import exact, metrics  # noqa: E402
 from worldloom import bench  # noqa: E402
 
+GROUP = "acbo"
 EXACT, OURS = "exact posterior", "acbo"
 LARGEST_EXACT = 12  # above, order MCMC stands in for the sum over all orders
 DIBS_STEPS = 1000
@@ -180,43 +179,56 @@ def table(results: list[Result]) -> Table:
     return shown
 
 
+def growth(script: bench.Script, options: argparse.Namespace) -> None:
+    """The exact posterior of one data set over the number of variables, all in turn."""
+    sizes = {f"{d} variables": d for d in ((4, 6, 8) if options.quick else (4, 6, 8, 10, 12))}
+    variants = {}
+    for name, d in sizes.items():
+        batch = draw(Cell(d, 100, True, 0.0), 1)
+        data = jnp.asarray(batch.values[0]), jnp.asarray(batch.intervened[0])
+        variants[name] = lambda data=data: exact.marginals(*data, prior="orders")
+    found = bench.compare(
+        variants,
+        rounds=options.rounds,
+        items=1,
+        unit="posteriors",
+        title="the exact posterior over variables, 100 samples",
+    )
+    script.growth(found, axis="variables", sizes=sizes)
+
+
 def main() -> None:
-    options = _options()
+    script, options = _options()
     console = Console(width=max(Console().width, 120))
     results: list[Result] = []
     with tempfile.TemporaryDirectory() as folder:
         for cell in CELLS[: options.cells]:
-            found = measure(cell, options, Path(folder))
-            results += found
-            console.print(table(found))
+            results += measure(cell, options, Path(folder))
     console.print(table(results))
-    console.print(f"{options.graphs} graphs a cell; load now: {os.getloadavg()[0]:.1f}")
-    if options.json is not None:
-        lines = [
-            {
-                "cell": dataclasses.asdict(result.cell),
-                "who": result.who,
-                "failure": result.failure,
-                "seconds": result.seconds,
-                "auroc": None if result.auroc is None else float(result.auroc.estimate),
-            }
-            for result in results
-        ]
-        options.json.write_text(json.dumps(lines, indent=2), encoding="utf-8")
+    for result in results:
+        if result.auroc is None or result.seconds is None:
+            print(f"{result.cell.title}, {result.who} failed: {result.failure}")
+            continue
+        title = f"{result.cell.title}: {result.who}"
+        script.figure(f"{title}, edge AUROC", float(result.auroc.estimate))
+        script.figure(f"{title}, a data set in", 1000 * result.seconds, "ms")
+    growth(script, options)
+    script.finish()
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--graphs", type=int, default=20)
-    parser.add_argument("--dibs-graphs", type=int, default=5, help="DiBS takes half a minute each")
-    parser.add_argument("--cells", type=int, default=len(CELLS), help="only the first so many")
-    parser.add_argument("--rivals", nargs="*", choices=list(RIVALS), default=list(RIVALS))
-    parser.add_argument("--json", type=Path, help="a file for everything that was measured")
-    parser.add_argument("--quick", action="store_true", help="two cells, PC and GIES")
-    options = parser.parse_args()
-    if options.quick:
-        options.cells, options.rivals = 2, ["PC", "GIES"]
-    return options
+def _options() -> tuple[bench.Script, argparse.Namespace]:
+    script = bench.Script(__doc__, group=GROUP, rounds=(9, 3))
+    add = script.parser.add_argument
+    add("--graphs", type=int, help="data sets of a cell; 20, quick 5")
+    add("--dibs-graphs", type=int, default=5, help="DiBS takes half a minute each")
+    add("--cells", type=int, help="only the first so many; quick 2")
+    add("--rivals", nargs="*", choices=list(RIVALS), help="all, quick PC and GIES")
+    options = script.start()
+    if options.rivals is None:
+        options.rivals = [] if options.alone else ["PC", "GIES"] if options.quick else list(RIVALS)
+    options.cells = options.cells or (2 if options.quick else len(CELLS))
+    options.graphs = options.graphs or (5 if options.quick else 20)
+    return script, options
 
 
 if __name__ == "__main__":

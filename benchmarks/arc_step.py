@@ -1,6 +1,6 @@
 """One edit of many ARC grids: bits with compaction against the naive form, a vmapped switch.
 
-    python benchmarks/arc_step.py [--batch 1024] [--steps 10] [--rounds 9]
+    python benchmarks/arc_step.py [--batch 1024] [--steps 10] [--rounds 9] [--quick]
 
 Both sides apply the same random operations, all 35, to the same boards; the grids they end with
 are compared before anything is timed. The naive side works on cells, one branch an operation,
@@ -8,8 +8,6 @@ which `vmap` runs in every world.
 """
 
 from __future__ import annotations
-
-import argparse
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +17,8 @@ from jaxarc.data import load
 from jaxarc.operations import Board, apply_operation
 from worldloom import bench
 
+GROUP = "arc"
+NAIVE, OURS = "vmap of a switch", "bits, compacted"
 SIDE = 30
 ROW, COLUMN = jnp.mgrid[:SIDE, :SIDE]
 
@@ -114,12 +114,11 @@ def naive_edit(operation, selection, world, source, source_size):
 
 def main() -> None:
     """Compare, then time."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--batch", type=int, default=1024)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=9)
-    options = parser.parse_args()
-    batch, steps = options.batch, options.steps
+    script = bench.Script(__doc__, group=GROUP, rounds=(9, 5))
+    script.parser.add_argument("--batch", type=int, help="worlds; 1024, quick 256")
+    script.parser.add_argument("--steps", type=int, default=10)
+    options = script.start()
+    batch, steps = options.batch or (256 if options.quick else 1024), options.steps
 
     tasks = load("AGI1-train").buffer()
     keys = jax.random.split(jax.random.key(0), 5)
@@ -138,36 +137,38 @@ def main() -> None:
     cells = jax.jit(lambda g: unpack(g, SIDE, SIDE).astype(jnp.int32))(pair.input)
     world = (cells, size, jnp.zeros_like(cells), jnp.zeros(cells.shape, bool))
 
-    @jax.jit
     def bits(board, source, operations, words):
-        step = lambda board, x: (apply_operation(*x, board, *source), None)  # noqa: E731
+        step = lambda board, x: (apply_operation(x[0], x[1], board, *source), None)  # noqa: E731
         return jax.lax.scan(step, board, (operations, words))[0]
 
-    @jax.jit
     def naive(world, cells, size, operations, selections):
         edit = jax.vmap(naive_edit)
-        step = lambda world, x: (edit(*x, world, cells, size), None)  # noqa: E731
+        step = lambda world, x: (edit(x[0], x[1], world, cells, size), None)  # noqa: E731
         return jax.lax.scan(step, world, (operations, selections))[0]
 
-    ours = bits(board, source, operations, words)
-    theirs = naive(world, cells, size, operations, selections)
+    our_args = (board, source, operations, words)
+    their_args = (world, cells, size, operations, selections)
+    fast, slow = bench.build(bits, *our_args), bench.build(naive, *their_args)
+    ours, theirs = fast(*our_args), slow(*their_args)
     assert (unpack(from_lanes(ours.grid), SIDE, SIDE) == theirs[0]).all(), "the grids differ"
     assert (jnp.stack([ours.height, ours.width], 1) == theirs[1]).all(), "the sizes differ"
 
-    print(
-        bench.compare(
-            {
-                "naive: vmap of a switch": lambda: naive(
-                    world, cells, size, operations, selections
-                ),
-                "bits, compacted": lambda: bits(board, source, operations, words),
-            },
-            rounds=options.rounds,
-            items=batch * steps,
-            unit="edits",
-            title=f"{batch} grids, all 35 operations at random",
-        )
+    found = bench.compare(
+        {NAIVE: lambda: slow(*their_args), OURS: lambda: fast(*our_args)},
+        rounds=options.rounds,
+        items=batch * steps,
+        unit="edits",
+        title="edits of ARC grids, all 35 operations at random",
     )
+    script.case(
+        found,
+        ours=OURS,
+        naive=NAIVE,
+        compiling={NAIVE: slow.seconds, OURS: fast.seconds},
+        memory={NAIVE: slow.temporaries / batch, OURS: fast.temporaries / batch},
+        memory_of="temporaries a world",
+    )
+    script.finish()
 
 
 if __name__ == "__main__":

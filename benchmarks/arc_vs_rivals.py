@@ -7,6 +7,7 @@ own, and take turns with us, round by round; a ratio is the median over rounds, 
 interval. The C code is the ceiling: what the processor could do.
 
     python benchmarks/arc_vs_rivals.py [--quick] [--kinds bbox] [--batches 256 1024] [--rounds 9]
+    python benchmarks/arc_vs_rivals.py --alone      # us and the C code, nothing to install
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -41,6 +42,7 @@ from jaxarc.envs import (
 from jaxarc.envs._environment import _step as stepping  # the program under `env.step`
 from worldloom import bench
 
+GROUP = "arc"
 HERE = Path(__file__).parent / "arc"
 OURS, JAXARC, ARCLE = "ours", "jaxarc 1.0.3", "ARCLE 0.2.6"
 ALONE = "jaxarc, no vmap"
@@ -52,7 +54,6 @@ OUR_STEPS = {1: 5000, 256: 512, 1024: 256, 4096: 64}
 OUR_DISPATCHES = {1: 512, 256: 128, 1024: 64, 4096: 32}
 THEIR_STEPS = {1: 1000, 256: 16, 1024: 4, 4096: 2}
 ARCLE_STEPS = 5000
-QUIET = 0.7  # processes that ran in the minute before
 ARCLE_BATCH = 1024  # the batch of ours that ARCLE is compared with
 
 
@@ -108,12 +109,14 @@ class Bench:
     ceiling: Ceiling | None
     rounds: int
     devices: int
+    alone: bool = False
 
     def measure(self, case: Case) -> Measured:
         """Time all sides of a case in turn."""
         reports = {
             name: self.folder / f"{place}.json"
             for place, name in enumerate((JAXARC, ALONE) if case.batch == 1 else (JAXARC,))
+            if not self.alone
         }
         variants: dict[str, Callable[[], Any] | bench.Rival] = {}
         for name, report in reports.items():
@@ -124,7 +127,7 @@ class Bench:
         ours = _our_steps if case.dispatch else _our_rollout
         variants[OURS], ours_built = ours(env, case)
         items[OURS] = case.batch * (OUR_DISPATCHES if case.dispatch else OUR_STEPS)[case.batch]
-        if not case.dispatch and case.batch == ARCLE_BATCH:
+        if not case.dispatch and case.batch == ARCLE_BATCH and not self.alone:
             variants[ARCLE] = self._arcle(case)
             items[ARCLE] = ARCLE_STEPS
         if not case.dispatch and self.ceiling is not None:
@@ -135,7 +138,7 @@ class Bench:
                 items[in_c(threads)] = items[OURS]
         comparison = bench.compare(
             variants,
-            baseline=JAXARC,
+            baseline=OURS if self.alone else JAXARC,
             rounds=self.rounds,
             seconds=0.2,
             items=items,
@@ -261,9 +264,9 @@ def table(results: list[Measured], *, quiet: bool) -> Table:
     for heading in headings:
         shown.add_column(heading, justify="right", overflow="fold")
     for measured in results:
-        for rival in (JAXARC, ALONE):
-            if rival in measured.comparison.names:
-                shown.add_row(*_row(measured, rival, quiet))
+        rivals = [name for name in (JAXARC, ALONE) if name in measured.comparison.names]
+        for rival in rivals or [JAXARC]:
+            shown.add_row(*_row(measured, rival, quiet))
     return shown
 
 
@@ -326,9 +329,36 @@ def _work_a_cpu_second(comparison: bench.Comparison, rival: str) -> float:
     return (ours.items / ours.busy) / (theirs.items / theirs.busy)
 
 
+def growth(tasks: TaskSet, script: bench.Script, options: argparse.Namespace) -> None:
+    """Our rate over the number of worlds, all in turn."""
+    env = _environment(tasks, "bbox")
+    sides = {f"{batch} worlds": Case("bbox", batch, False) for batch in OUR_STEPS}
+    found = bench.compare(
+        {name: _our_rollout(env, case)[0] for name, case in sides.items()},
+        rounds=options.rounds,
+        seconds=0.2,
+        items={name: case.batch * OUR_STEPS[case.batch] for name, case in sides.items()},
+        unit="steps",
+        title="ARC rollouts of boxes over worlds",
+    )
+    sizes = {name: case.batch for name, case in sides.items()}
+    script.growth(found, axis="worlds", sizes=sizes)
+
+
+def keep(script: bench.Script, measured: Measured) -> None:
+    """What was found, in the form that all scripts share."""
+    built = measured.programs
+    script.case(
+        measured.comparison,
+        ours=OURS,
+        compiling={name: max(program.compiling, 0) for name, program in built.items()},
+        memory={name: p.temporaries for name, p in built.items() if p.temporaries is not None},
+        memory_of="temporaries a world",
+    )
+
+
 def main() -> None:
-    options = _options()
-    load_before = os.getloadavg()[0]
+    script, options = _options()
     # A compile second is a compile second only where nothing comes from a cache.
     jax.config.update("jax_enable_compilation_cache", False)
     tasks = load("AGI1-train")
@@ -341,18 +371,16 @@ def main() -> None:
         if not options.no_ceiling:
             ceiling = Ceiling(tasks, folder)
             compare_with_library(ceiling, tasks)
-        shared = Bench(tasks, folder, ceiling, options.rounds, options.jaxarc_devices)
+        devices, alone = options.jaxarc_devices, options.alone
+        shared = Bench(tasks, folder, ceiling, options.rounds, devices, alone)
         for case in cases(options):
             measured = shared.measure(case)
             results.append(measured)
-            console.print(measured.comparison)
-            if options.json is not None:
-                name = case.title.replace(", ", "-").replace(" ", "-")
-                measured.comparison.to_json(options.json / f"{name}.json")
-    quiet = load_before < QUIET
-    console.print(table(results, quiet=quiet))
-    console.print(f"JAX devices: {jax.device_count()}; load at the start: {load_before:.1f}")
-    if not quiet:
+            keep(script, measured)
+    growth(tasks, script, options)
+    console.print(table(results, quiet=script.quiet))
+    script.finish()
+    if not script.quiet:
         console.print(
             "The machine was busy with something else, which slows a program of many threads more "
             "than one of few: compare the ratios of a CPU second, and measure again."
@@ -370,23 +398,22 @@ def cases(options: argparse.Namespace) -> list[Case]:
     ]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kinds", nargs="+", choices=list(ACTIONS), default=list(ACTIONS))
-    parser.add_argument("--batches", nargs="+", type=int, choices=list(OUR_STEPS))
-    parser.add_argument("--loop", choices=["rollout", "python", "both"], default="both")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--no-ceiling", action="store_true", help="leave the C code out")
-    parser.add_argument(
-        "--jaxarc-devices", type=int, default=1, help="CPU devices of public JaxARC, under pmap"
-    )
-    parser.add_argument("--json", type=Path, help="folder for everything that was measured")
-    parser.add_argument("--quick", action="store_true", help="boxes, 1024 worlds, 3 rounds")
-    options = parser.parse_args()
+def _options() -> tuple[bench.Script, argparse.Namespace]:
+    script = bench.Script(__doc__, group=GROUP, rounds=(9, 3))
+    add = script.parser.add_argument
+    add("--kinds", nargs="+", choices=list(ACTIONS), default=list(ACTIONS))
+    add("--batches", nargs="+", type=int, choices=list(OUR_STEPS))
+    add("--loop", choices=["rollout", "python", "both"], default="both")
+    add("--no-ceiling", action="store_true", help="leave the C code out")
+    add("--jaxarc-devices", type=int, default=1, help="CPU devices of public JaxARC, under pmap")
+    options = script.start()
     if options.quick:
-        options.kinds, options.batches, options.rounds = ["bbox"], [1024], 3
+        options.kinds, options.batches = ["bbox"], [1024]
+    if options.alone:
+        options.loop = "rollout"  # step by step there is nobody to compare with
+        options.no_ceiling = options.no_ceiling or shutil.which("cc") is None
     options.batches = options.batches or list(OUR_STEPS)
-    return options
+    return script, options
 
 
 if __name__ == "__main__":

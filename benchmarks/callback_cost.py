@@ -1,17 +1,14 @@
 """What watching and checking cost: ratios to the same program without them.
 
 A program is a scan of a step that takes about 10 us, over one world and over a batch under `vmap`.
-Variants run in turn; the best of all rounds counts. On a busy machine trust CPU time. The last
-table has one step a program, started from Python each time: what it costs to have a callback in a
-program at all.
+Variants run in turn. On a busy machine trust CPU time. The last table has one step a program,
+started from Python each time: what it costs to have a callback in a program at all.
 
-    python benchmarks/callback_cost.py [--rounds 40] [--steps 2000]
+    python benchmarks/callback_cost.py [--rounds 40] [--steps 2000] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable
 
 import equinox as eqx
@@ -19,7 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from worldloom import check, watch
+from worldloom import bench, check, watch
+
+GROUP = "engine"
+OURS, NAIVE = "callback, never due", "callback, every 1"
 
 WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(128, 128)) / 11, jnp.float32)
 
@@ -76,8 +76,8 @@ def variants(layers: int) -> dict[str, Callable]:
     }
 
 
-def program(step: Callable, worlds: int | None, steps: int) -> Callable[[], None]:
-    """The compiled scan, warmed up, as something to time."""
+def program(step: Callable, worlds: int | None, steps: int) -> Callable[[], jax.Array]:
+    """The compiled scan, as something to time."""
     if worlds is None:
         start = jnp.ones(128)
     else:
@@ -89,50 +89,37 @@ def program(step: Callable, worlds: int | None, steps: int) -> Callable[[], None
         return jax.lax.scan(lambda x, t: (step(x, t), None), x, jnp.arange(1, steps + 1))[0]
 
     def run():
-        jax.block_until_ready(scan(start))
+        end = jax.block_until_ready(scan(start))
         jax.effects_barrier()
+        return end
 
-    for _ in range(3):
-        run()
     return run
 
 
-def measure(worlds: int | None, layers: int, steps: int, rounds: int) -> None:
-    """Print one table."""
+def measure(worlds: int | None, layers: int, steps: int, rounds: int) -> bench.Comparison:
+    """All variants of one kind of program."""
     # Under vmap, JAX unrolls its own callback: one a world.
     runs = {
         name: program(step, worlds, steps)
         for name, step in variants(layers).items()
         if worlds is None or not name.startswith("jax.")
     }
-    wall = dict.fromkeys(runs, float("inf"))
-    cpu = dict.fromkeys(runs, float("inf"))
-    for _ in range(rounds):
-        for name, run in runs.items():
-            start, start_cpu = time.perf_counter(), time.process_time()
-            run()
-            cpu[name] = min(cpu[name], time.process_time() - start_cpu)
-            wall[name] = min(wall[name], time.perf_counter() - start)
     what = "one world" if worlds is None else f"{worlds} worlds under vmap"
-    print(f"\n{what}, {steps} steps a program")
-    print(f"  {'':42} {'us/step':>8} {'wall':>7} {'CPU':>7}  {'more CPU':>9}")
-    for name in runs:
-        ratios = wall[name] / wall["nothing"], cpu[name] / cpu["nothing"]
-        more = 1e6 * (cpu[name] - cpu["nothing"]) / steps
-        print(
-            f"  {name:42} {1e6 * wall[name] / steps:8.2f} {ratios[0]:6.2f}x {ratios[1]:6.2f}x "
-            f"{more:+8.2f} us"
-        )
+    many = f"{steps:,} steps a program" if steps > 1 else "one step a program"
+    title = f"watched and checked: {what}, {many}"
+    return bench.compare(runs, rounds=rounds, seconds=0.02, items=steps, unit="steps", title=title)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What watching and checking cost.")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--steps", type=int, default=2000)
-    options = parser.parse_args()
-    measure(None, 4, options.steps, options.rounds)
-    measure(8, 2, options.steps, options.rounds)
-    measure(None, 4, 1, 20 * options.rounds)
+    script = bench.Script(__doc__, group=GROUP, rounds=(40, 5))
+    script.parser.add_argument("--steps", type=int, help="in one program; 2000, quick 500")
+    options = script.start()
+    steps = options.steps or (500 if options.quick else 2000)
+    kinds = [(None, 4, steps), (8, 2, steps), (None, 4, 1)]
+    for worlds, layers, length in kinds[:2] if options.quick else kinds:
+        found = measure(worlds, layers, length, options.rounds)
+        script.case(found, ours=OURS, naive=NAIVE)
+    script.finish()
 
 
 if __name__ == "__main__":

@@ -1,19 +1,16 @@
 """What the engine costs over bare JAX, each figure beside the limit that it promises.
 
-    python benchmarks/engine_overhead.py [--rounds 15] [--json FILE]
+    python benchmarks/engine_overhead.py [--rounds 15] [--quick]
 
-Four questions: `run` against a bare `lax.scan` of the same step, `compiled` against `jax.jit` of
-the same leaves, a callback that is never due against none, and memory predicted against measured.
-Exits with 1 if a limit is broken. Run it on a quiet machine.
+Three questions: `run` against a bare `lax.scan` of the same step, `compiled` against `jax.jit` of
+the same leaves, and a callback that is never due against none. (Memory predicted against measured
+is `memory_prediction.py`.) Exits with 1 if a limit is broken on a quiet machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
-import subprocess
 import sys
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -23,6 +20,7 @@ from rich.console import Console
 import worldloom as wl
 from worldloom import bench, watch
 
+GROUP = "engine"
 LENGTH = 10_000
 WEIGHTS = jax.random.normal(jax.random.key(0), (16, 16)) / 8
 
@@ -110,36 +108,29 @@ def callback_against_none(rounds: int) -> bench.Comparison:
     )
 
 
+def cost(comparison: bench.Comparison, name: str) -> float:
+    """How much slower than the baseline, at the best of all rounds."""
+    return comparison[name].best / comparison[comparison.baseline].best
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", type=Path, help="also write the comparisons to this file")
-    options = parser.parse_args()
+    script = bench.Script(__doc__, group=GROUP, rounds=(15, 5))
+    options = script.start()
     loop = run_against_scan(options.rounds)
-    dispatch = {count: compiled_against_jit(options.rounds, count) for count in (1, 10, 40)}
+    script.case(loop, ours="run, progress bar", naive="lax.scan")
+    costs = {"run with a progress bar / lax.scan": (cost(loop, "run, progress bar"), 1.03)}
+    for count in (1, 10, 40):
+        dispatch = compiled_against_jit(options.rounds, count)
+        script.case(dispatch, ours="compiled", naive="eqx.filter_jit")
+        costs[f"compiled / jax.jit, {count} arrays"] = cost(dispatch, "compiled"), 1.3
     callback = callback_against_none(options.rounds)
-    for comparison in (loop, *dispatch.values(), callback):
-        print(comparison)
-    if options.json:
-        loop.to_json(options.json)
-
-    def cost(comparison, name):
-        """How much slower than the baseline, at the best of all rounds."""
-        return comparison[name].best / comparison[comparison.baseline].best
-
-    costs = {
-        "run with a progress bar / lax.scan": (cost(loop, "run, progress bar"), 1.03),
-        **{
-            f"compiled / jax.jit, {n} arrays": (cost(c, "compiled"), 1.3)
-            for n, c in dispatch.items()
-        },
-        "callback that is skipped / none": (cost(callback, "callback, never due"), 1.05),
-    }
+    script.case(callback, ours="callback, never due")
+    costs["callback that is skipped / none"] = cost(callback, "callback, never due"), 1.05
     for name, (value, limit) in costs.items():
-        print(f"{name:40} {value:6.3f}  limit {limit}  {'ok' if value <= limit else 'BROKEN'}")
-    memory = Path(__file__).with_name("memory_prediction.py")
-    broken = subprocess.run([sys.executable, str(memory)], check=False).returncode
-    return int(broken or any(value > limit for value, limit in costs.values()))
+        script.figure(name, value, "times the time", limit=limit)
+    quiet = script.quiet
+    script.finish()
+    return int(quiet and any(value > limit for value, limit in costs.values()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Predicted against measured memory, for three kinds of program. Linux only.
 
-    python benchmarks/memory_prediction.py [--memory "1 GiB"]
+    python benchmarks/memory_prediction.py [--memory "1 GiB"] [--quick] [--json]
 
 `batch.plan` says which batch fills the memory. A process of its own runs that batch once and
 measures by how much its resident memory grew at the peak. The two agree within 5 %.
@@ -9,6 +9,7 @@ measures by how much its resident memory grew at the peak. The two agree within 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from worldloom import batch
+from worldloom import batch, bench
 
+GROUP = "engine"
 LIMIT = 0.05
 
 
@@ -87,46 +89,44 @@ def grown_by(name: str, size: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Predicted against measured memory.")
-    parser.add_argument("--memory", default="1 GiB", help="memory to fill")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
-    parser.add_argument("--run", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    script = bench.Script(__doc__, group=GROUP)
+    add = script.parser.add_argument
+    add("--memory", help="memory to fill; 1 GiB, quick 350 MiB")
+    add("--json", action="store_true", help="print one JSON object instead")
+    add("--run", help=argparse.SUPPRESS)
+    options = script.start()
     if options.run:
         sizes = json.loads(options.run)
         print(json.dumps({name: grown_by(name, size) for name, size in sizes.items()}))
         return 0
     plans = {}
+    memory = options.memory or ("350 MiB" if options.quick else "1 GiB")
     for name in ("grid step", "trajectory", "training step"):
         fn, shapes, axes = program(name, 8)
-        plans[name] = batch.plan(fn, *shapes, in_axes=axes, memory=options.memory)
+        plans[name] = batch.plan(fn, *shapes, in_axes=axes, memory=memory)
     sizes = json.dumps({name: plan.largest for name, plan in plans.items()})
     command = [sys.executable, __file__, "--run", sizes]
     grown = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    result = {}
-    for name, plan in plans.items():
-        predicted, measured = plan.bytes(plan.largest), grown[name]
-        result[name] = {
+    result = {
+        name: {
             "batch": plan.largest,
-            "predicted": predicted,
-            "measured": measured,
-            "ratio": measured / predicted,
+            "predicted": plan.bytes(plan.largest),
+            "measured": grown[name],
+            "ratio": grown[name] / plan.bytes(plan.largest),
             "compiles": plan.compiles,
         }
-        if not options.json:
-            print(
-                f"{name:14} batch {plan.largest:>9,}  predicted "
-                f"{batch.format_bytes(predicted):>11}  measured "
-                f"{batch.format_bytes(measured):>11}  ratio {measured / predicted:.3f}  "
-                f"({plan.compiles} compilations)",
-                flush=True,
-            )
+        for name, plan in plans.items()
+    }
+    with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
+        for name, entry in result.items():
+            size = batch.format_bytes(entry["predicted"])
+            off = 100 * abs(entry["ratio"] - 1)
+            title = f"{name}, {entry['batch']:,} at once, {size}: predicted off by"
+            script.figure(title, off, "%", limit=100 * LIMIT)
+    script.finish()
     if options.json:
         print(json.dumps(result))
-    worst = max(abs(entry["ratio"] - 1) for entry in result.values())
-    if not options.json:
-        print(f"largest difference {worst:.1%}, limit {LIMIT:.0%}")
-    return int(worst > LIMIT)
+    return int(max(abs(entry["ratio"] - 1) for entry in result.values()) > LIMIT)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,11 @@ Two loads: 16,384 states of a grid world (real ARC grids, padded to 30 x 30), wh
 and float32 trajectories, which hardly do. Variants run in turn; ratios of the best times.
 `worldloom.store` checksums everything and waits until the disk has it; the others do neither.
 
-    python benchmarks/store_formats.py [--rounds 5] [--folder DIR]
+    python benchmarks/store_formats.py [--rounds 5] [--quick] [--folder DIR]
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import pickle
 import tempfile
@@ -22,6 +21,8 @@ import numpy as np
 
 from worldloom import bench, store
 
+GROUP = "engine"
+OURS, NAIVE = "store.save, level 3", "gzip + pickle (unsafe)"
 Arrays = dict[str, np.ndarray]
 
 
@@ -53,10 +54,10 @@ def read_npz(path: Path) -> Arrays:
 
 
 FORMATS = {
-    "store.save, level 3": Format(store.save, store.load),
+    OURS: Format(store.save, store.load),
     "store.save, level 1": Format(lambda p, a: store.save(p, a, level=1), store.load),
     "np.savez_compressed": Format(write_npz, read_npz),
-    "gzip + pickle (unsafe)": Format(write_pickle, read_pickle),
+    NAIVE: Format(write_pickle, read_pickle),
 }
 
 
@@ -95,7 +96,7 @@ def trajectories(particles: int = 4096, steps: int = 400) -> Arrays:
     return {"position": np.stack([x, y, z], axis=-1).astype(np.float32)}
 
 
-def measure(title: str, arrays: Arrays, folder: Path, rounds: int) -> None:
+def measure(script: bench.Script, title: str, arrays: Arrays, folder: Path, rounds: int) -> None:
     paths = {name: folder / f"file-{i}" for i, name in enumerate(FORMATS)}
     writers = {
         name: lambda name=name, form=form: form.write(paths[name], arrays)
@@ -104,25 +105,33 @@ def measure(title: str, arrays: Arrays, folder: Path, rounds: int) -> None:
     readers = {
         name: lambda name=name, form=form: form.read(paths[name]) for name, form in FORMATS.items()
     }
-    print(bench.compare(writers, rounds=rounds, title=f"{title}: write"))
-    print(bench.compare(readers, rounds=rounds, title=f"{title}: read"))
     total = sum(array.nbytes for array in arrays.values())
-    print(f"{title}: {total / 1e6:.1f} MB of arrays")
+    work = {"rounds": rounds, "items": total / 1e6, "unit": "MB"}
+    written = bench.compare(writers, title=f"{title}: write", **work)
+    sizes = {}
     for name, form in FORMATS.items():
         back = form.read(paths[name])
         assert all(np.array_equal(back[key], array) for key, array in arrays.items()), name
-        size = paths[name].stat().st_size
-        print(f"  {name:24} {size / 1e6:6.2f} MB, {total / size:5.1f} times smaller")
+        sizes[name] = paths[name].stat().st_size
+    script.case(written, ours=OURS, naive=NAIVE, memory=sizes, memory_of="file")
+    read = bench.compare(readers, title=f"{title}: read", **work)
+    script.case(read, ours=OURS, naive=NAIVE)
+    script.figure(f"{title}: arrays / file", total / sizes[OURS], "times smaller")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="store.save against other files")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--folder", type=Path, help="where to write; default: a temporary folder")
-    options = parser.parse_args()
+    script = bench.Script(__doc__, group=GROUP, rounds=(5, 3))
+    script.parser.add_argument("--folder", type=Path, help="where to write; a temporary folder")
+    options = script.start()
+    small = 8 if options.quick else 1
+    loads = {
+        "grid states": grid_states(16_384 // small),
+        "trajectories": trajectories(4096 // small),
+    }
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        measure("grid states", grid_states(), Path(folder), options.rounds)
-        measure("trajectories", trajectories(), Path(folder), options.rounds)
+        for title, arrays in loads.items():
+            measure(script, title, arrays, Path(folder), options.rounds)
+    script.finish()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ median over rounds, with its 95 % interval. Beside each rate stands how far the 
 where DOP853 takes them in the flow itself. The public JAXTrace is on no package index: its rates
 are quoted.
 
-    python benchmarks/trace_vs_rivals.py [--quick] [--alone] [--rounds 5] [--json FOLDER]
+    python benchmarks/trace_vs_rivals.py [--quick] [--alone] [--rounds 5]
     python benchmarks/trace_vs_rivals.py --scaling
 """
 
@@ -15,10 +15,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,10 +24,11 @@ from typing import Any
 HERE = Path(__file__).parent / "trace"
 sys.path.insert(0, str(HERE))
 
-import ceiling  # noqa: E402
+import ceiling  # noqa: E402  # pyright: ignore[reportMissingImports]
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
-import workload  # noqa: E402
+import workload  # noqa: E402  # pyright: ignore[reportMissingImports]
+from ours import BOX, steps_of  # noqa: E402  # pyright: ignore[reportMissingImports]
 from rich import box  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
@@ -45,6 +42,7 @@ from jaxtrace.tracking.boundary import (  # noqa: E402
 )
 from worldloom import bench  # noqa: E402
 
+GROUP = "trace"
 OURS, NUMPY, SCIPY = "JAXTrace, grid", "NumPy", "SciPy"
 PARCELS3, PARCELS4 = "Parcels 3.1.4, C", "Parcels 4.0.2"
 INLET, TETS, POINTS = "JAXTrace, inlet", "JAXTrace, tets", "JAXTrace, scattered"
@@ -52,8 +50,6 @@ TARGETS = {PARCELS3: 5, PARCELS4: 50, NUMPY: 12, SCIPY: 30}
 # M particle-steps a second of the public JAXTrace (commit 3bbf532), as it was measured once.
 PUBLIC_TETS, PUBLIC_POINTS = 0.030, 0.0001
 LEAST = {TETS: 30 * PUBLIC_TETS, POINTS: 0.2}
-BOX = [[0.0] * 3, [1.0] * 3]
-QUIET = 0.7  # processes that ran in the minute before
 
 # Steps of one call, so that each side has a second or so of work.
 STEPS = {
@@ -159,101 +155,86 @@ def verdict(met: bool, quiet: bool) -> str:
     return ("met" if met else "NOT MET") if quiet else "? (busy machine)"
 
 
-def report(
-    comparison: bench.Comparison, wrong: dict[str, float], quiet: bool
-) -> tuple[Table, list[dict[str, Any]]]:
-    """The table, and the same as plain values."""
+def report(comparison: bench.Comparison, wrong: dict[str, float], quiet: bool) -> Table:
+    """Rates, ratios, and what is wanted of them."""
     shown = Table(box=box.SIMPLE_HEAD, title="7500 particles, RK4", title_justify="left")
     for heading in ("", "M steps/s", "ours / theirs (95 %)", "a CPU second", "wanted", "error"):
         shown.add_column(heading)
-    rows = []
     for name in comparison.names:
-        row: dict[str, Any] = {"name": name}
-        rows.append(row)
         if name in comparison.failures:
-            reason = comparison.failures[name].strip().splitlines()[-1]
-            row["failed"] = reason
-            shown.add_row(name, "failed", reason)
+            shown.add_row(name, "failed", comparison.failures[name].strip().splitlines()[-1])
             continue
-        row["rate"] = (comparison[name].rate or 0.0) / 1e6
-        row["error"] = wrong.get(name)
+        rate = (comparison[name].rate or 0.0) / 1e6
         ratio = busy = wanted = ""
         if name in LEAST:
-            row["wanted"], row["met"] = LEAST[name], row["rate"] >= LEAST[name]
-            wanted = f"{LEAST[name]:g} M: {verdict(row['met'], quiet)}"
+            wanted = f"{LEAST[name]:g} M: {verdict(rate >= LEAST[name], quiet)}"
         elif not name.startswith("JAXTrace"):
             found, by_cpu = against(comparison, name)
-            row["ratio"], row["ratio_cpu"] = dataclasses.asdict(found), by_cpu
             ratio, busy = str(found), f"{by_cpu:.2f}x"
             if name in TARGETS:
-                row["wanted"], row["met"] = TARGETS[name], found.value >= TARGETS[name]
-                wanted = f"{TARGETS[name]}x: {verdict(row['met'], quiet)}"
+                wanted = f"{TARGETS[name]}x: {verdict(found.value >= TARGETS[name], quiet)}"
         elif name == INLET:
             slower = 1 / dataclasses.replace(comparison, baseline=OURS).ratio(INLET).value
-            row["slower"], row["wanted"], row["met"] = slower, 1.5, slower <= 1.5
             wanted = f"at most 1.5x slower: {slower:.2f}x, {verdict(slower <= 1.5, quiet)}"
-        far = "" if row["error"] is None else f"{row['error']:.1e}"
-        shown.add_row(name, f"{row['rate']:.3f}", ratio, busy, wanted, far)
-    return shown, rows
-
-
-def scaling(quick: bool) -> Table:
-    """Our rate over particles, slices and saved steps, each in a process of its own."""
-    shown = Table(box=box.SIMPLE_HEAD, title="scaling on the grid", title_justify="left")
-    for heading in ("particles", "slices", "steps", "kept", "M steps/s", "peak memory, MB"):
-        shown.add_column(heading, justify="right")
-    most = 5 if quick else 7
-    cases = [(10**k, 40, 1) for k in range(3, most + 1)]
-    cases += [(7500, slices, 1) for slices in (2, 10, 160)] + [(7500, 40, n) for n in (10, 300)]
-    for case in cases:
-        command = [sys.executable, __file__, "--case", *map(str, case)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        rate, peak = f"{found['rate'] / 1e6:.2f}", f"{found['peak'] / 1e6:,.0f}"
-        particles, slices, kept = case
-        steps = str(found["steps"])
-        shown.add_row(f"{particles:,}", str(slices), steps, str(kept), rate, peak)
+        far = f"{wrong[name]:.1e}" if name in wrong else ""
+        shown.add_row(name, f"{rate:.3f}", ratio, busy, wanted, far)
     return shown
 
 
-def one_case(particles: int, slices: int, kept: int) -> dict[str, float]:
-    """A run of so many particles, `2**20` at a time, of which so many steps are kept."""
-    axis, times, data = workload.grid(slices=slices)
-    tracker = jt.create_tracker(
-        field=jt.StructuredField(data, (axis, axis, axis), times),
-        boundary_condition=reflective_boundary(BOX),
-        batch_size=2**20,
-    )
-    seeds = np.random.default_rng(0).uniform(0.02, 0.98, (particles, 3)).astype(np.float32)
-    steps = 300 if particles <= 10**5 else 30 if particles <= 10**6 else 10
-    every = {"save_every": steps // kept} if kept > 1 else {"save_positions": False}
-    span = (0.0, steps * workload.STEP)
-    tracker.track_particles(seeds[: 2**20], span, steps, **every)
-    began = time.perf_counter()
-    tracker.track_particles(seeds, span, steps, **every)
-    rate = particles * steps / (time.perf_counter() - began)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"rate": rate, "peak": peak, "steps": steps}
+def scaling(script: bench.Script, options: argparse.Namespace) -> None:
+    """Our rate over particles, slices and saved steps: each in a process of its own, in turn."""
+    most = 5 if options.quick else 7
+    many, slices, kept = [10**k for k in range(3, most + 1)], (2, 10, 40, 160), (1, 10, 300)
+    for axis, cases in (
+        ("particles", [(count, 40, 1) for count in many]),
+        ("slices", [(7500, count, 1) for count in slices]),
+        ("saved steps", [(7500, 40, count) for count in kept]),
+    ):
+        if options.quick and axis != "particles":
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            variants, items, sizes, peaks = {}, {}, {}, {}
+            for case in cases:
+                size = case[("particles", "slices", "saved steps").index(axis)]
+                name = f"{size:,} {axis}"
+                peaks[name] = Path(folder) / f"{size}.txt"
+                given = {"case": case, "peak": str(peaks[name])}
+                variants[name] = bench.Rival(HERE / "ours.py", options=given)
+                items[name], sizes[name] = case[0] * steps_of(case[0]), size
+            found = bench.compare(
+                variants,
+                rounds=options.rounds,
+                seconds=0.2,
+                items=items,
+                unit="particle-steps",
+                title=f"particles on a grid, over {axis}",
+            )
+            memory = {name: int(path.read_text()) for name, path in peaks.items() if path.exists()}
+            script.growth(found, axis=axis, sizes=sizes, memory=memory, memory_of="peak")
 
 
 def main() -> None:
-    options = _options()
-    load_before = os.getloadavg()[0]
+    script = bench.Script(__doc__, group=GROUP, rounds=(5, 2))
+    script.parser.add_argument("--scaling", action="store_true", help="our rate over sizes, alone")
+    options = script.start()
     # A compile second is a compile second only where nothing comes from a cache.
     jax.config.update("jax_enable_compilation_cache", False)
+    if not options.scaling:
+        measure(script, options)
+    scaling(script, options)
+    script.finish()
+
+
+def measure(script: bench.Script, options: argparse.Namespace) -> None:
+    """All sides in turn."""
     console = Console(width=max(Console().width, 130))
-    if options.case is not None:
-        print(json.dumps(one_case(*options.case)))
-        return
-    if options.scaling:
-        console.print(scaling(options.quick))
-        return
     steps = {name: max(3, n // (10 if options.quick else 1)) for name, n in STEPS.items()}
     fields, notes = our_fields(15 if options.quick else workload.NODES)
     sides = {
         name: Side(jt.create_tracker(field=field, boundary_condition=boundary), steps[name])
         for name, (field, boundary) in fields.items()
     }
+    built = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         others = rivals(steps, folder)
@@ -269,18 +250,12 @@ def main() -> None:
                 variants[in_c(threads)] = run
                 ends[in_c(threads)] = run()[-1].astype(np.float64)
         for name, side in sides.items():
-            busy = [time.process_time()]
             side()
-            built = side.last.report.compile_seconds
-            busy.append(time.process_time())
+            built[name] = side.last.report.compile_seconds
             with wl.count_compiles() as compiles:
                 side()
-            busy.append(time.process_time())
-            first = busy[1] - busy[0] - (busy[2] - busy[1])
-            notes.append(
-                f"{name}: compiled in {built:.1f} s (wanted: below 5), {first:.1f} CPU seconds "
-                f"with all before it; a second call compiled {compiles.total} programs"
-            )
+            script.figure(f"{name}: compiled in", built[name], "s", limit=5)
+            script.figure(f"{name}: programs that a second call compiled", compiles.total, limit=0)
             if name != INLET:
                 ends[name] = np.asarray(side.last.positions[-1], np.float64)
         count = len(workload.seeds())
@@ -291,41 +266,26 @@ def main() -> None:
             seconds=0.2,
             items={name: count * steps[name] for name in variants},
             unit="particle-steps",
-            title="particle tracking",
+            title="7,500 particles, RK4, 57 x 57 x 57 nodes, 40 slices",
         )
         for name in variants:
             if (kept := folder / f"{name}.npy").exists():
                 ends[name] = np.load(kept)
-    quiet = load_before < QUIET
-    shown, rows = report(comparison, errors(ends, steps), quiet)
-    console.print(shown)
-    for note in [*notes, f"JAX {jax.__version__}, {jax.device_count()} devices"]:
+    script.case(comparison, ours=OURS, naive=NUMPY, compiling=built, show=False)
+    wrong = errors(ends, steps)
+    for name, far in wrong.items():
+        script.figure(f"{name}: median distance from DOP853", far, "of the box")
+    slower = 1 / comparison.ratio(INLET).value
+    script.figure("an inlet / a reflective wall", slower, "times the time", limit=1.5)
+    console.print(report(comparison, wrong, script.quiet))
+    for note in notes:
         console.print(note)
     console.print(
         f"quoted, not measured here: public JAXTrace on tets {PUBLIC_TETS} M, on points "
-        f"{PUBLIC_POINTS} M; load at the start: {load_before:.1f}"
+        f"{PUBLIC_POINTS} M"
     )
-    if not quiet:
+    if not script.quiet:
         console.print("The machine was busy: go by the ratios of a CPU second, and measure again.")
-    if options.json is not None:
-        comparison.to_json(options.json / "trace.json")
-        summary = {"rows": rows, "notes": notes, "load": load_before}
-        text = json.dumps(summary, indent=2) + "\n"
-        (options.json / "trace-summary.json").write_text(text, encoding="utf-8")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--alone", action="store_true", help="JAXTrace and NumPy, nobody else")
-    parser.add_argument("--case", nargs=3, type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--scaling", action="store_true", help="our rate over sizes, nobody else's")
-    parser.add_argument("--json", type=Path, help="folder for everything that was measured")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the work, 2 rounds")
-    options = parser.parse_args()
-    if options.quick:
-        options.rounds = min(options.rounds, 2)
-    return options
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
 """What watching an ARC rollout costs: ratios to the same rollout without it.
 
-All variants run in turn, and the median of the ratios to the plain rollout beside each counts; in
-brackets, the 10th and 90th percentile. The last part is a callback of 50 ms in a step of 1 ms.
+All variants run in turn, and the median of the ratios to the plain rollout beside each counts. The
+last part is a callback of 50 ms in a step of 1 ms.
 
-    python benchmarks/watch_overhead.py [--worlds 1000] [--steps 100] [--rounds 15]
+    python benchmarks/watch_overhead.py [--worlds 1000] [--steps 100] [--rounds 15] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
-import os
 import time
 
 import jax
@@ -20,11 +18,13 @@ import numpy as np
 
 import jaxarc
 from jaxarc.utils.visualization import adaptive_visualization_callback, watch_rollout
+from worldloom import bench
 
+GROUP = "arc"
 NAMES = ("off", "minimal", "debug_standard", "debug_full")
 
 
-def measure(worlds: int, steps: int, rounds: int) -> None:
+def measure(worlds: int, steps: int, rounds: int) -> bench.Comparison:
     env = jaxarc.make("AGI1-train")
 
     def policy(params, observation, key):
@@ -42,23 +42,17 @@ def measure(worlds: int, steps: int, rounds: int) -> None:
         return run
 
     variants = {"rollout": plain, **{name: watched(name) for name in NAMES}}
-    seconds = {name: [] for name in variants}
-    for number in range(rounds + 1):
-        for name, run in variants.items():
-            started = time.perf_counter()
-            jax.block_until_ready(run()[0])
-            if number:  # the first round compiles
-                seconds[name].append(time.perf_counter() - started)
-    base = np.array(seconds["rollout"])
-    print(f"{worlds:,} worlds x {steps:,} steps, {rounds} rounds, load {os.getloadavg()[0]:.1f}")
-    print(f"  {'rollout':<16}{np.median(base) * 1e3:8.1f} ms")
-    for name in NAMES:
-        low, middle, high = np.percentile(np.array(seconds[name]) / base, [10, 50, 90])
-        print(f"  {name:<16}{middle:8.3f} times the rollout  [{low:.3f}, {high:.3f}]")
+    return bench.compare(
+        {name: lambda run=run: run()[0] for name, run in variants.items()},
+        rounds=rounds,
+        items=worlds * steps,
+        unit="steps",
+        title="a watched ARC rollout",
+    )
 
 
-def settle(budget_ms: float = 5.0, steps: int = 40) -> None:
-    """A callback of 50 ms in a step of 1 ms, in chunks of `steps`."""
+def settle(budget_ms: float = 5.0, steps: int = 40, chunks: int = 5) -> list[float]:
+    """Milliseconds a step of a callback of 50 ms in a step of 1 ms, by chunks of `steps`."""
     calls = []
 
     def slow(x):
@@ -80,19 +74,29 @@ def settle(budget_ms: float = 5.0, steps: int = 40) -> None:
         return jax.lax.scan(step, (x, every), start + jnp.arange(steps))[0]
 
     x, every = jnp.ones((420, 420)), jnp.int32(1)
-    print(f"a callback of 50 ms with a budget of {budget_ms} ms a step, {steps} steps a chunk")
-    for number in range(5):
+    spent = []
+    for number in range(chunks):
         before = len(calls)
         x, every = jax.block_until_ready(chunk(x, every, jnp.int32(number * steps)))
-        spent = 50 * (len(calls) - before) / steps
-        print(f"  chunk {number + 1}: {spent:5.2f} ms a step, every {int(every)} steps from here")
+        spent.append(50 * (len(calls) - before) / steps)
+    return spent
+
+
+def main() -> None:
+    script = bench.Script(__doc__, group=GROUP, rounds=(15, 3))
+    script.parser.add_argument("--worlds", type=int, help="1000, quick 256")
+    script.parser.add_argument("--steps", type=int, default=100)
+    options = script.start()
+    worlds = options.worlds or (256 if options.quick else 1000)
+    found = measure(worlds, options.steps, options.rounds)
+    script.case(found, ours="minimal")
+    for name in NAMES:
+        slower = 1 / found.ratio(name).value
+        script.figure(f"a rollout watched with {name}", slower, "times the rollout")
+    name = "a callback of 50 ms with a budget of 5 ms, after four chunks of 40 steps"
+    script.figure(name, settle()[-1], "ms a step", limit=5)
+    script.finish()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--worlds", type=int, default=1000)
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=15)
-    given = parser.parse_args()
-    measure(given.worlds, given.steps, given.rounds)
-    settle()
+    main()

@@ -8,8 +8,14 @@ from worldloom.bench._gate import Check as Check
 from worldloom.bench._gate import GateResult as GateResult
 from worldloom.bench._gate import RegressionError as RegressionError
 from worldloom.bench._gate import gate as gate
+from worldloom.bench._gate import guard as guard
 from worldloom.bench._local import UnfinishedWorkError as UnfinishedWorkError
 from worldloom.bench._machine import Machine as Machine
+from worldloom.bench._record import Case as Case
+from worldloom.bench._record import Figure as Figure
+from worldloom.bench._record import Findings as Findings
+from worldloom.bench._record import Growth as Growth
+from worldloom.bench._record import Record as Record
 from worldloom.bench._result import BenchmarkError as BenchmarkError
 from worldloom.bench._result import Comparison as Comparison
 from worldloom.bench._result import ComparisonFileError as ComparisonFileError
@@ -17,21 +23,33 @@ from worldloom.bench._result import Ratio as Ratio
 from worldloom.bench._result import Timing as Timing
 from worldloom.bench._rival import Rival as Rival
 from worldloom.bench._rival import RivalError as RivalError
+from worldloom.bench._script import Program as Program
+from worldloom.bench._script import Script as Script
+from worldloom.bench._script import build as build
 
 __all__ = [
     "BenchmarkError",
+    "Case",
     "Check",
     "Comparison",
     "ComparisonFileError",
+    "Figure",
+    "Findings",
     "GateResult",
+    "Growth",
     "InstallError",
     "Machine",
+    "Program",
     "Ratio",
+    "Record",
     "RegressionError",
     "Rival",
     "RivalError",
+    "Script",
     "Timing",
     "UnfinishedWorkError",
+    "build",
     "compare",
     "gate",
+    "guard",
 ]

@@ -155,31 +155,16 @@ class Comparison:
 
     def to_json(self, path: str | Path) -> Path:
         """Write everything that was measured, every round of it, and return the path."""
-        document = {"format": _FORMAT, **dataclasses.asdict(self)}
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        partial.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-        return path
+        return write_json(path, {"format": _FORMAT, **dataclasses.asdict(self)})
 
     @classmethod
     def from_json(cls, path: str | Path) -> Comparison:
         """Read what `to_json` wrote."""
+        document = read_json(path, _FORMAT, "a comparison")
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ComparisonFileError(f"{path}: not a JSON file ({error})") from error
-        if not isinstance(document, dict) or document.pop("format", None) != _FORMAT:
-            raise ComparisonFileError(f'{path}: not a comparison (no "format": "{_FORMAT}")')
-        try:
-            timings = tuple(_timing(entry) for entry in document.pop("timings"))
-            machine = Machine(**document.pop("machine"))
-            comparison = cls(timings=timings, machine=machine, **document)
-            comparison[comparison.baseline]
+            return comparison_of(document)
         except (KeyError, TypeError, ValueError) as error:
             raise ComparisonFileError(f"{path}: a damaged comparison ({error})") from error
-        return comparison
 
     def plot(self, path: str | Path) -> Path:
         """Draw the speed of every variant as a bar, write it as a PNG, and return the path."""
@@ -197,6 +182,36 @@ class Comparison:
         from worldloom.bench._draw import as_text
 
         return as_text(self.__rich__())
+
+
+def write_json(path: str | Path, document: Mapping[str, Any]) -> Path:
+    """Write a document so that a reader never sees half of it, and return the path."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def read_json(path: str | Path, form: str, what: str) -> dict[str, Any]:
+    """Read a document of the given format, without the word that names it."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ComparisonFileError(f"{path}: not a JSON file ({error})") from error
+    if not isinstance(document, dict) or document.pop("format", None) != form:
+        raise ComparisonFileError(f'{path}: not {what} (no "format": "{form}")')
+    return document
+
+
+def comparison_of(document: Mapping[str, Any]) -> Comparison:
+    """The comparison that `dataclasses.asdict` took apart."""
+    timings = tuple(_timing(entry) for entry in document["timings"])
+    parts = {**document, "timings": timings, "machine": Machine(**document["machine"])}
+    comparison = Comparison(**parts)
+    comparison[comparison.baseline]
+    return comparison
 
 
 def median_interval(values: np.ndarray, *, resamples: int = 4000) -> Ratio:

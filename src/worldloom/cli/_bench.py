@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from worldloom.cli._command import Command, UsageError
+
+if TYPE_CHECKING:
+    from worldloom.bench import Findings, Growth, Record
+    from worldloom.report import Report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,68 +26,212 @@ class Bench:
 
     names: Annotated[
         tuple[str, ...],
-        tyro.conf.arg(metavar="[NAME ...]", help_behavior_hint=""),
+        tyro.conf.arg(metavar="[GROUP | SCRIPT ...]", help_behavior_hint=""),
         tyro.conf.Positional,
     ] = ()
-    """Which scripts to run, by file name without `.py`. All of them by default."""
+    """Groups of scripts (`--list` shows them), or single scripts. All of them by default."""
+
+    rivals: bool = False
+    """Also run what others wrote: installed once, each into an environment of its own."""
 
     quick: bool = False
-    """Give `--quick` to the scripts that know it: see that they run, not how fast they are."""
+    """Few rounds and small sizes: everything in under ten minutes on two quiet cores."""
+
+    out: Path = Path("out/bench")
+    """Folder for the JSON, the picture and the report page."""
 
     list: bool = False
-    """Print the names of the scripts, and run nothing."""
+    """Print the groups and their scripts, and run nothing."""
+
+    read: Path | None = None
+    """Run nothing: take the figures from this JSON, which an earlier run wrote."""
+
+    page: Path | None = None
+    """Also write the figures as a page of Markdown."""
 
 
 def run(config: Bench) -> int:
-    """Run the chosen scripts one after the other; 1 where any of them failed."""
-    scripts = find_scripts()
-    unknown = [name for name in config.names if name not in scripts]
-    if unknown:
-        nearest = difflib.get_close_matches(unknown[0], list(scripts), n=1)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        raise UsageError(f"no benchmark {unknown[0]!r}.{hint} There are: {', '.join(scripts)}")
+    """Run the chosen scripts one after the other and show what they found; 1 if one failed."""
+    if config.read is not None:
+        return _show(_read(config.read), config)
+    groups = find_groups()
     if config.list:
-        print("\n".join(scripts))
+        print("\n".join(f"{group}: {' '.join(scripts)}" for group, scripts in groups.items()))
         return 0
-    failed = []
-    for name in config.names or scripts:
-        knows = '"--quick"' in scripts[name].read_text(encoding="utf-8")
-        note = " (has no --quick: runs in full)" if config.quick and not knows else ""
-        print(f"== {name}{note}", flush=True)
-        words = [
-            sys.executable,
-            str(scripts[name]),
-            *(["--quick"] if config.quick and knows else []),
-        ]
-        if subprocess.run(words, check=False).returncode != 0:
-            failed.append(name)
-    if failed:
-        print(f"worldloom bench: failed: {', '.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
+    chosen = _choose(config.names, groups)
+    record = _run(chosen, quick=config.quick, rivals=config.rivals)
+    return _show(record, config)
 
 
-def find_scripts() -> dict[str, Path]:
-    """The benchmark scripts of a checkout: of the one we are in, or of the one we come from."""
+def find_groups() -> dict[str, dict[str, Path]]:
+    """The benchmark scripts of a checkout by group: of the one we are in, or that we come from."""
     source = Path(__file__).resolve().parents[3]
     for root in (Path.cwd(), source):
         folder = root / "benchmarks"
         scripts = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
         if scripts:
-            return {path.stem: path for path in scripts}
-    raise UsageError(
-        "there is no folder `benchmarks` here. The benchmark scripts are part of the source tree, "
-        "not of the installed package: run this in a checkout of the repository"
+            break
+    else:
+        raise UsageError(
+            "there is no folder `benchmarks` here. The benchmark scripts are part of the source "
+            "tree, not of the installed package: run this in a checkout of the repository"
+        )
+    groups: dict[str, dict[str, Path]] = {}
+    for path in scripts:
+        groups.setdefault(_group_of(path), {})[path.stem] = path
+    return dict(sorted(groups.items()))
+
+
+def _group_of(path: Path) -> str:
+    """What a script says in its constant `GROUP`, without running it."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="GROUP")], value=ast.Constant(value=str(group))):
+                return group
+    raise UsageError(f'{path} says no group: add a line such as GROUP = "engine"')
+
+
+def _choose(names: tuple[str, ...], groups: dict[str, dict[str, Path]]) -> dict[str, Path]:
+    scripts = {name: path for group in groups.values() for name, path in group.items()}
+    chosen: dict[str, Path] = {}
+    for name in names or groups:
+        if name not in groups and name not in scripts:
+            nearest = difflib.get_close_matches(name, [*groups, *scripts], n=1)
+            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            raise UsageError(
+                f"no benchmark {name!r}.{hint} Groups: {', '.join(groups)}. "
+                f"Scripts: {', '.join(scripts)}"
+            )
+        chosen |= groups.get(name) or {name: scripts[name]}
+    return chosen
+
+
+def _run(scripts: dict[str, Path], *, quick: bool, rivals: bool) -> Record:
+    from worldloom import bench
+
+    flags = ["--quick"] * quick + ["--alone"] * (not rivals)
+    record = bench.Record(())
+    for name, path in scripts.items():
+        print(f"== {name}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            found = Path(folder) / "found.json"
+            words = [sys.executable, str(path), *flags, "--record", str(found)]
+            code = subprocess.run(words, check=False).returncode
+            if found.is_file():
+                record = record.joined([bench.Record.from_json(found)])
+            if code != 0 or not found.is_file():
+                why = f"exit code {code}" if code else "it wrote no record"
+                record = dataclasses.replace(record, failed={**record.failed, name: why})
+    return record
+
+
+def _read(path: Path) -> Record:
+    from worldloom import bench
+
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}")
+    return bench.Record.from_json(path)
+
+
+def _show(record: Record, config: Bench) -> int:
+    from rich.console import Console
+
+    console = Console()
+    console.width = max(console.width, 120)
+    console.print(record)
+    if config.read is None:
+        print(record.to_json(config.out / "record.json"))
+    if record.findings:
+        print(record.plot(config.out / "record.png"))
+        print(_report(record).save(config.out / "report.html"))
+    if config.page is not None:
+        config.page.parent.mkdir(parents=True, exist_ok=True)
+        config.page.write_text(record.markdown(), encoding="utf-8")
+        print(config.page)
+    if record.failed:
+        print(f"worldloom bench: failed: {', '.join(record.failed)}", file=sys.stderr)
+    return 1 if record.failed else 0
+
+
+def _report(record: Record) -> Report:
+    """The page: the largest ratio of each group on top, then everything, group by group."""
+    from worldloom import report
+    from worldloom.bench._overview import figure_row
+    from worldloom.bench._result import figure
+
+    page = report.Report(
+        "How fast",
+        subtitle="Ours against others and against the naive version of the same code, in turn.",
+        machine=record.findings[0].machine,
     )
+    for group, findings in record.groups.items():
+        naive = [
+            (ratio.value, case)
+            for found in findings
+            for case in found.cases
+            if case.naive and (ratio := case.ratio(case.naive)) is not None
+        ]
+        if naive:
+            value, case = max(naive, key=lambda entry: entry[0])
+            words = f"times {case.naive}"
+            command = f"worldloom bench {group}"
+            page.headline(f"{figure(value)}x", words, detail=case.title, command=command)
+    for group, findings in record.groups.items():
+        page.section(group, _circumstances(findings))
+        for found in findings:
+            for case in found.cases:
+                page.add(report.Benchmark(case.comparison, caption=case.title))
+            for growth in found.growths:
+                page.add(*_growth(growth))
+            if found.figures:
+                rows = [figure_row(one) for one in found.figures]
+                page.add(report.Table(["figure", "measured", "promised at most"], rows))
+    if record.failed:
+        page.section("Failed", "\n".join(f"- `{n}`: {why}" for n, why in record.failed.items()))
+    return page
+
+
+def _growth(growth: Growth) -> tuple:
+    from worldloom import report
+    from worldloom.bench._overview import growth_columns, growth_rows
+
+    good = [name for name in growth.sizes if name not in growth.comparison.failures]
+    timings = [growth.comparison[name] for name in good]
+    chart = report.LineChart(
+        {
+            "speed": (
+                [growth.sizes[name] for name in good],
+                [timing.rate or 1 / timing.median for timing in timings],
+            )
+        },
+        title=growth.comparison.title,
+        x_label=growth.axis,
+        y_label=f"{growth.comparison.unit}/s",
+        x_scale="log",
+    )
+    return chart, report.Table(list(growth_columns(growth)), list(growth_rows(growth)))
+
+
+def _circumstances(findings: list[Findings]) -> str:
+    lines = []
+    for found in findings:
+        how = " ".join(["--quick"] * found.quick + ["--alone"] * found.alone)
+        lines.append(
+            f"- `python benchmarks/{found.script}.py {how}`".replace(" `", "`")
+            + f": {found.took:.0f} s, load {found.machine.load} before"
+        )
+    return "\n".join(lines)
 
 
 COMMAND = Command(
     "bench",
-    "Run the benchmark scripts of a checkout.",
+    "Measure how fast everything is: a table, a JSON file, a picture and a page.",
     Bench,
     run,
     examples=(
-        ("worldloom bench --list", "names of the scripts"),
-        ("worldloom bench", "all of them"),
-        ("worldloom bench engine_overhead --quick", "one of them, in a hurry"),
+        ("worldloom bench --list", "groups and their scripts"),
+        ("worldloom bench --quick", "everything, in under ten minutes"),
+        ("worldloom bench arc --rivals", "one group, with what others wrote"),
+        ("worldloom bench engine_overhead", "one script"),
     ),
 )
