@@ -112,7 +112,7 @@ def _build(name: str) -> NamedProblem:
     around = [recipe.centres.get(name, 0.0) for name in names]
     default = [(centre - LIMIT, centre + LIMIT) for centre in around]
     ranges = np.array([recipe.ranges.get(own, default[j]) for j, own in enumerate(names)])
-    low, high = np.float32(ranges[:, 0]), np.float32(ranges[:, 1])
+    low, high = ranges.astype(np.float32).T
     centre, scale = (high + low) / 2, (high - low) / (2 * LIMIT)
     centre[-1], scale[-1] = 0.0, -1.0 if recipe.minimise else 1.0
     noise = np.array([recipe.noise.get(own, 1.0) for own in names]) / np.abs(scale)

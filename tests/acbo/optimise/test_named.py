@@ -80,7 +80,7 @@ REFEREES = {
     "complete": (complete, {"B": (-5, 4), "D": (-5, 5), "E": (-6, 3)}, False),
     "health": (health, {"aspirin": (0, 1), "statin": (0, 1)}, False),
 }
-SAMPLES = 20_000
+SAMPLES = 10_000
 
 
 def sampled(function, do) -> np.ndarray:
@@ -106,14 +106,14 @@ def test_the_optimum_is_that_of_a_brute_force_search(name):
     tried = {
         (variable, value): sampled(function, {variable: value}).mean()
         for variable, (low, high) in ranges.items()
-        for value in np.linspace(low, high, 97)
+        for value in np.linspace(low, high, 49)
     }
-    variable, value = (max if large else min)(tried, key=tried.get)
+    variable, value = (max if large else min)(tried, key=lambda at: tried[at])
     ours = int(problem.optimum.variable)
     assert problem.names[ours] == variable
     low, high = ranges[variable]
     natural = float(problem.natural(ours, problem.optimum.value))
-    assert natural == pytest.approx(value, abs=(high - low) / 96)
+    assert natural == pytest.approx(value, abs=(high - low) / 48)
     best = sampled(function, {variable: natural})
     scatter = 5 * best.std() / np.sqrt(SAMPLES)
     assert float(problem.reading(problem.best)) == pytest.approx(best.mean(), abs=scatter)
@@ -147,7 +147,7 @@ def check_the_model(name):
     for n, u, found in zip(np.repeat(list(places), 5), value, expected, strict=False):
         low, high = ranges[n]
         seen = sampled(function, {str(n): low + (high - low) * (float(u) + 3) / 6})
-        assert float(problem.reading(found)) == pytest.approx(seen.mean(), abs=0.03 * seen.std())
+        assert float(problem.reading(found)) == pytest.approx(seen.mean(), abs=0.05 * seen.std())
 
     # Setting a variable changes its descendants, and nothing else.
     still = np.asarray(problem.scm.push(0.3 * jnp.ones((d, 1))))[:, 0]
