@@ -124,7 +124,6 @@ def evaluate_discovery(
     cases = _judge(told)
     found = metrics.bootstrap(cases, _summary, key=second, resamples=_RESAMPLES)
     parts = [jax.tree.map(lambda leaf, i=i: leaf[i], found) for i in range(len(found.estimate))]
-    where = jnp.broadcast_to(metrics.edge_mask(cell.d)[None], truth.shape)
     return DiscoveryScores(
         cell=cell,
         graphs=graphs,
@@ -133,7 +132,7 @@ def evaluate_discovery(
         shd=parts[2],
         calibration_error=parts[3],
         log_loss=parts[4],
-        reliability=metrics.reliability(said, truth, where=where),
+        reliability=_reliability(cases),
         milliseconds=1000 * seconds / graphs,
         batch=batch,
         exact=ExactScores(*parts[5:]) if "exact" in told else None,
@@ -205,6 +204,11 @@ def _judge(told: dict[str, Array]) -> dict[str, Array]:
         cases["exact"] = flat(told["exact"])
         cases["exact_auroc"] = jax.vmap(metrics.edge_auroc)(told["exact"], truth)
     return cases
+
+
+@jax.jit
+def _reliability(cases: dict[str, Array]) -> Reliability:
+    return metrics.reliability(cases["said"], cases["truth"])
 
 
 def _summary(cases: dict[str, Array]) -> Float[Array, " figures"]:

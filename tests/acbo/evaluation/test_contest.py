@@ -58,6 +58,7 @@ def random_scores(surrogate):
     return evaluate_policy("random", CONTEST, surrogate=surrogate, problems=PROBLEMS, key=KEY)
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_steps(random_scores, surrogate):
     scores = random_scores
     draw, start, _ = jax.random.split(KEY, 3)
