@@ -75,7 +75,7 @@ def operations(step, *args):
 
 
 def steps(script, options):
-    hidden = (16,) if options.quick else (16, 64, 128)
+    hidden = (16,) if options.quick else (16, 128, 512)
     sizes = (2, 8) if options.quick else (2, 8, 32, 128)
     for width in hidden:
         model = create_parent_set_model({"hidden_dim": width, "layers": 2})
@@ -106,6 +106,9 @@ def steps(script, options):
             )
             built = {"compiled": first - found["compiled"].median}
             script.case(found, ours="compiled", naive="uncompiled", compiling=built)
+            saved = found["uncompiled"].median - found["compiled"].median
+            name = f"steps until compiling has paid, hidden {width}, batch {size}"
+            script.figure(name, built["compiled"] / saved)
             if size == sizes[0]:
                 count = operations(step, *args)
                 script.figure(f"operations of an uncompiled step, hidden {width}", count)

@@ -98,8 +98,8 @@ def main() -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         usage = jaxarc.analyze_memory_usage_by_format(1000)
     for name, entry in usage.items():
-        script.figure(f"history of 1,000 {name} actions", 1e3 * entry["action_history_mb"], "KB")
-        script.figure(f"state with {name} actions, 1,000 steps", 1e3 * entry["state_mb"], "KB")
+        script.figure(f"history of 1,000 {name} actions", 1024 * entry["action_history_mb"], "KiB")
+        script.figure(f"state with {name} actions, 1,000 steps", 1024 * entry["state_mb"], "KiB")
     most = usage["mask"]["action_history_mb"]
     for name in ("point", "bbox"):
         saved = 100 * (1 - usage[name]["action_history_mb"] / most)

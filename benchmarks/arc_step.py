@@ -9,6 +9,8 @@ which `vmap` runs in every world.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -112,14 +114,11 @@ def naive_edit(operation, selection, world, source, source_size):
     return jax.lax.switch(operation, branches)
 
 
-def main() -> None:
-    """Compare, then time."""
-    script = bench.Script(__doc__, group=GROUP, rounds=(9, 5))
-    script.parser.add_argument("--batch", type=int, help="worlds; 1024, quick 256")
-    script.parser.add_argument("--steps", type=int, default=10)
-    options = script.start()
-    batch, steps = options.batch or (256 if options.quick else 1024), options.steps
+Bound = tuple[bench.Program, tuple[Any, ...]]
 
+
+def programs(batch: int, steps: int) -> dict[str, Bound]:
+    """Both sides, compiled, with their arguments; their results are the same."""
     tasks = load("AGI1-train").buffer()
     keys = jax.random.split(jax.random.key(0), 5)
     pair = tasks.demo(tasks.sample(keys[0], (batch,)), 0)
@@ -153,8 +152,18 @@ def main() -> None:
     assert (unpack(from_lanes(ours.grid), SIDE, SIDE) == theirs[0]).all(), "the grids differ"
     assert (jnp.stack([ours.height, ours.width], 1) == theirs[1]).all(), "the sizes differ"
 
+    return {NAIVE: (slow, their_args), OURS: (fast, our_args)}
+
+
+def main() -> None:
+    script = bench.Script(__doc__, group=GROUP, rounds=(9, 5))
+    script.parser.add_argument("--batch", type=int, help="worlds; 1024, quick 256")
+    script.parser.add_argument("--steps", type=int, default=10)
+    options = script.start()
+    batch, steps = options.batch or (256 if options.quick else 1024), options.steps
+    sides = programs(batch, steps)
     found = bench.compare(
-        {NAIVE: lambda: slow(*their_args), OURS: lambda: fast(*our_args)},
+        {name: lambda side=side: side[0](*side[1]) for name, side in sides.items()},
         rounds=options.rounds,
         items=batch * steps,
         unit="edits",
@@ -164,8 +173,8 @@ def main() -> None:
         found,
         ours=OURS,
         naive=NAIVE,
-        compiling={NAIVE: slow.seconds, OURS: fast.seconds},
-        memory={NAIVE: slow.temporaries / batch, OURS: fast.temporaries / batch},
+        compiling={name: program.seconds for name, (program, _) in sides.items()},
+        memory={name: program.temporaries / batch for name, (program, _) in sides.items()},
         memory_of="temporaries a world",
     )
     script.finish()

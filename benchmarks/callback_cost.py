@@ -19,7 +19,7 @@ import numpy as np
 from worldloom import bench, check, watch
 
 GROUP = "engine"
-OURS, NAIVE = "callback, never due", "callback, every 1"
+OURS = "callback, never due"
 
 WEIGHTS = jnp.asarray(np.random.default_rng(0).normal(size=(128, 128)) / 11, jnp.float32)
 
@@ -118,7 +118,7 @@ def main() -> None:
     kinds = [(None, 4, steps), (8, 2, steps), (None, 4, 1)]
     for worlds, layers, length in kinds[:2] if options.quick else kinds:
         found = measure(worlds, layers, length, options.rounds)
-        script.case(found, ours=OURS, naive=NAIVE)
+        script.case(found, ours=OURS)
     script.finish()
 
 

@@ -117,7 +117,7 @@ def main() -> int:
     script = bench.Script(__doc__, group=GROUP, rounds=(15, 5))
     options = script.start()
     loop = run_against_scan(options.rounds)
-    script.case(loop, ours="run, progress bar", naive="lax.scan")
+    script.case(loop, ours="run, progress bar")
     costs = {"run with a progress bar / lax.scan": (cost(loop, "run, progress bar"), 1.03)}
     for count in (1, 10, 40):
         dispatch = compiled_against_jit(options.rounds, count)

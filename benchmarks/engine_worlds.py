@@ -50,6 +50,7 @@ def over_devices(script: bench.Script, side: int, rounds: int) -> None:
 
 def main() -> None:
     script = bench.Script(__doc__, group=GROUP, rounds=(9, 3))
+    mesh.use_every_core()
     options = script.start()
     side = 16 if options.quick else 64
     few = begin(jax.random.key(0), 16)

@@ -65,7 +65,7 @@ class Machine:
             system=f"{platform.system()} {platform.machine()}",
             devices=", ".join(f"{count} x {kind}" for kind, count in kinds.items()),
             versions={"python": platform.python_version(), **_versions()},
-            load=None if sys.platform == "win32" else round(os.getloadavg()[0], 2),
+            load=load(),
         )
 
     def __str__(self) -> str:
@@ -80,6 +80,11 @@ class Machine:
         if self.load is not None:
             parts.append(f"load {self.load:g}")
         return " · ".join(parts)
+
+
+def load() -> float | None:
+    """Load average of the last minute, where the system has one."""
+    return None if sys.platform == "win32" else round(os.getloadavg()[0], 2)
 
 
 def _versions() -> dict[str, str]:

@@ -92,7 +92,7 @@ def _group(findings: list[Findings]) -> Iterator[str]:
             yield ""
             yield from table(growth_columns(growth), growth_rows(growth))
         if found.figures:
-            rows = [figure_row(one) for one in found.figures]
+            rows = [figure_row(one, found.quiet) for one in found.figures]
             yield from table(("figure", "measured", "promised at most"), rows)
         failures = {
             f"{case.title}, {name}": why.strip().splitlines()[-1]

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldloom.bench._machine import Machine
-from worldloom.bench._record import Case, Figure, Findings, Growth, Record
+from worldloom.bench._machine import Machine, load
+from worldloom.bench._record import QUIET, Case, Figure, Findings, Growth, Record
 from worldloom.bench._result import Comparison, figure
 
 
@@ -62,7 +62,9 @@ class Script:
         self._options = self.parser.parse_args(words)
         if self._options.rounds is None:
             self._options.rounds = self._rounds[self._options.quick]
-        self._machine = Machine.here()
+        # The machine is described at the end: it asks for JAX's devices, and which there are is
+        # decided by what the script does first.
+        self._load = load()
         self._began = time.perf_counter()
         self._created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return self._options
@@ -70,7 +72,7 @@ class Script:
     @property
     def quiet(self) -> bool:
         """Whether the machine was quiet at the start: only then is a promise judged."""
-        return self._now().quiet
+        return self._load is not None and self._load <= QUIET
 
     def case(
         self,
@@ -117,24 +119,22 @@ class Script:
 
     def finish(self) -> Record:
         """Write the file that was asked for, and return everything."""
-        record = Record((self._now(),))
-        if self._options.record is not None:
-            record.to_json(self._options.record)
-        return record
-
-    def _now(self) -> Findings:
-        return Findings(
+        found = Findings(
             script=Path(sys.argv[0]).stem,
             group=self._group,
             quick=self._options.quick,
             alone=self._options.alone,
             created=self._created,
             took=round(time.perf_counter() - self._began, 1),
-            machine=self._machine,
+            machine=dataclasses.replace(Machine.here(), load=self._load),
             cases=tuple(self._cases),
             growths=tuple(self._growths),
             figures=tuple(self._figures),
         )
+        record = Record((found,))
+        if self._options.record is not None:
+            record.to_json(self._options.record)
+        return record
 
 
 @dataclasses.dataclass(frozen=True)

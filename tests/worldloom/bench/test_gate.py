@@ -114,3 +114,42 @@ def test_a_planted_slow_down_is_caught_for_real(tmp_path):
     delay = 8e-4
     with pytest.raises(bench.RegressionError, match="ours: slower"):
         bench.gate(measure(), kept, tolerance=0.3)
+
+
+def script_of(*comparisons):
+    """A `measure` for `guard` that answers one after the other, and the rounds it was asked for."""
+    waiting, asked = list(comparisons), []
+
+    def measure(rounds):
+        asked.append(rounds)
+        return waiting.pop(0)
+
+    return measure, asked
+
+
+SLOW = measured(base=[4.0] * 9, ours=[2.0] * 9)
+
+
+def test_a_suspicion_is_measured_again_with_more_rounds():
+    measure, asked = script_of(SLOW, SLOW, CLEAN)
+    assert bench.guard(measure, CLEAN, rounds=5).passed
+    assert asked == [5, 10, 20]
+
+
+def test_what_is_slower_every_time_is_slower():
+    measure, asked = script_of(SLOW, SLOW, SLOW, CLEAN)
+    with pytest.raises(bench.RegressionError, match=r"ours: slower, 2\.00x"):
+        bench.guard(measure, CLEAN, rounds=5)
+    assert asked == [5, 10, 20]
+
+
+def test_what_passes_is_measured_once_and_what_fails_too():
+    measure, asked = script_of(CLEAN)
+    assert bench.guard(measure, CLEAN, tries=1).passed
+    broken = measured(base=[4.0] * 9, ours="RuntimeError: no")
+    measure, asked = script_of(broken)
+    with pytest.raises(bench.RegressionError, match="ours: failed"):
+        bench.guard(measure, CLEAN)
+    assert len(asked) == 1
+    with pytest.raises(ValueError, match="tries=0"):
+        bench.guard(measure, CLEAN, tries=0)

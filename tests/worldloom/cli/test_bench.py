@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from worldloom import bench
+from worldloom.cli import main
+from worldloom.cli._bench import find_groups
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = """
+import sys
+from worldloom import bench
+
+GROUP = "{group}"
+script = bench.Script("What it does.", group=GROUP)
+options = script.start()
+print("{name}", options.quick, options.alone)
+found = bench.compare(
+    {{"slow": lambda: sum(range(999)), "fast": lambda: 1}}, rounds=2, seconds=1e-4, title="{name}"
+)
+script.case(found, ours="fast", naive="slow", show=False)
+script.figure("{name} weighs", 3, "kg")
+script.finish()
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    for name, group in {"one": "sums", "two": "other"}.items():
+        (folder / f"{name}.py").write_text(SCRIPT.format(name=name, group=group))
+    (folder / "_helper.py").write_text("raise SystemExit('not a benchmark')\n")
+    return folder
+
+
+def test_groups_are_listed_with_their_scripts(scripts: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["bench", "--list"]) == 0
+    assert capfd.readouterr().out.splitlines() == ["other: two", "sums: one"]
+
+
+def test_what_the_scripts_found_is_gathered(scripts: Path, capfd: pytest.CaptureFixture[str]):
+    assert main(["bench", "--quick", "--out", "found", "--page", "docs/page.md"]) == 0
+    shown = capfd.readouterr().out
+    assert "one True True" in shown  # --quick was asked for, rivals were not
+    assert shown.index("== two") < shown.index("== one")
+    record = bench.Record.from_json("found/record.json")
+    assert [found.script for found in record.findings] == ["two", "one"]
+    assert record.case("one", "one").ratio("slow").value > 1
+    assert record.figure("two", "two weighs").value == 3
+    assert Path("found/record.png").read_bytes().startswith(b"\x89PNG")
+    page = Path("found/report.html").read_text(encoding="utf-8")
+    assert "times slow" in page
+    assert "two weighs" in page
+    assert Path("docs/page.md").read_text(encoding="utf-8") == record.markdown()
+    # The same from the file, without running anything.
+    assert main(["bench", "--read", "found/record.json", "--out", "again", "--page", "p.md"]) == 0
+    assert "== one" not in capfd.readouterr().out
+    assert Path("p.md").read_text() == Path("docs/page.md").read_text()
+    assert not Path("again/record.json").exists()
+
+
+def test_a_group_or_a_script_is_chosen_and_rivals_are_asked_for(
+    scripts: Path, capfd: pytest.CaptureFixture[str]
+):
+    (scripts / "two.py").write_text("GROUP = 'other'\nraise SystemExit('not chosen')\n")
+    for name in ("sums", "one"):
+        assert main(["bench", name, "--rivals"]) == 0
+        assert "one False False" in capfd.readouterr().out
+
+
+def test_a_script_that_fails_or_writes_nothing_is_named_and_the_others_run(
+    scripts: Path, capfd: pytest.CaptureFixture[str]
+):
+    (scripts / "a_broken.py").write_text("GROUP = 'other'\nraise SystemExit(3)\n")
+    (scripts / "b_silent.py").write_text("GROUP = 'other'\n")
+    (scripts / "two.py").unlink()
+    assert main(["bench"]) == 1
+    shown = capfd.readouterr()
+    assert "failed: a_broken, b_silent" in shown.err
+    record = bench.Record.from_json("out/bench/record.json")
+    assert record.failed == {"a_broken": "exit code 3", "b_silent": "it wrote no record"}
+    assert [found.script for found in record.findings] == ["one"]
+
+
+def test_a_script_without_a_group_is_an_error(scripts: Path, capsys: pytest.CaptureFixture[str]):
+    (scripts / "lost.py").write_text("x = 1\n")
+    assert main(["bench", "--list"]) == 2
+    assert "lost.py says no group" in capsys.readouterr().err
+
+
+def test_a_name_is_suggested(scripts: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["bench", "sum"]) == 2
+    wanted = "Did you mean 'sums'? Groups: other, sums. Scripts: two, one"
+    assert wanted in capsys.readouterr().err
+    assert main(["bench", "--read", "missing.json"]) == 2
+    assert "no file 'missing.json'" in capsys.readouterr().err
+
+
+def test_it_says_where_the_scripts_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("worldloom.cli._bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    assert main(["bench"]) == 2
+    assert "in a checkout of the repository" in capsys.readouterr().err
+
+
+def test_the_scripts_of_this_repository_all_have_a_group(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    groups = find_groups()
+    assert list(groups) == ["acbo", "arc", "engine", "trace"]
+    for scripts in groups.values():
+        assert all("bench.Script(" in path.read_text() for path in scripts.values())
+
+
+@pytest.mark.parametrize("page", ["performance"])
+def test_the_page_is_what_its_numbers_say(page: str):
+    record = bench.Record.from_json(ROOT / "benchmarks" / "baseline" / f"{page}.json")
+    assert (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") == record.markdown(), (
+        "docs/performance.md is written by `make performance` or "
+        "`worldloom bench --read benchmarks/baseline/performance.json --page docs/performance.md`"
+    )
