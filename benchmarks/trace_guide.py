@@ -63,7 +63,7 @@ def main() -> None:
             return run(plain)()
 
     variants = {
-        NAIVE: run(tracker(use_jax_jit=False), SLOW_STEPS),
+        NAIVE: run(tracker(use_jax_jit=False, device_count=1), SLOW_STEPS),
         OURS: run(plain),
         "batches of 500": run(tracker(batch_size=500)),
         "velocities kept": run(tracker(record_velocities=True)),
