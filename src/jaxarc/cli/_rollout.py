@@ -110,6 +110,10 @@ class _Clock:
         self._bar.stop()
 
     @property
+    def measured(self) -> bool:
+        return len(self._marks) > 1
+
+    @property
     def first_seconds(self) -> float:
         return self._marks[0][1] - self._began
 

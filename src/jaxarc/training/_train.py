@@ -237,9 +237,14 @@ def train(
         save=wl.Every(),
         checkpoint=checkpoint,
         resume=resume,
-        progress=progress if jax.process_index() == 0 else False,
+        progress=_once(progress),
         **options,
     )
+
+
+def _once(progress: bool | str | wl.Progress) -> bool | str | wl.Progress:
+    """A bar is drawn by the first process only; another meter is the caller's business."""
+    return progress if jax.process_index() == 0 or isinstance(progress, wl.Progress) else False
 
 
 @partial(jax.jit, static_argnames=("env", "config"))

@@ -82,28 +82,39 @@ class Run(Clock, Flow):
 
 def run(config: Run) -> None:
     """Carry particles through a flow, write their tracks, and say how it went."""
+    from worldloom import mesh
+
+    with mesh.joined() as first, plain_warnings():
+        _run(config, first)
+
+
+def _run(config: Run, first: bool) -> None:
     from jaxtrace import export
 
-    with plain_warnings():
-        dataset = config.open()
-        tracks = follow(config, dataset)
-        date, _, calendar = dataset.epoch.partition(", calendar ")
-        for path in config.out:
-            export.write(
-                tracks,
-                path,
-                coordinates=config.coordinates,
-                time_units=date or "s",
-                calendar=calendar or "standard",
-            )
+    dataset = config.open()
+    tracks = follow(config, dataset)
+    if not first:
+        return
+    date, _, calendar = dataset.epoch.partition(", calendar ")
+    for path in config.out:
+        export.write(
+            tracks,
+            path,
+            coordinates=config.coordinates,
+            time_units=date or "s",
+            calendar=calendar or "standard",
+        )
     print(summary(tracks))
     for path in config.out:
         print(path)
 
 
 def follow(config: Run, dataset: Dataset) -> Trajectory:
-    """The tracks that a configuration asks for."""
+    """The tracks that a configuration asks for; each process of a run follows its share."""
+    import jax
+
     import jaxtrace as jt
+    from jaxtrace.cli._share import follow_share
 
     if config.memory_limit_gb is not None:
         jt.configure(memory_limit_gb=config.memory_limit_gb)
@@ -126,6 +137,8 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
             start, end = when["time_span"]
             steps = abs(end - start) / abs(when["dt"])
         every = max(1, round(steps / 200))
+    if jax.process_count() > 1:
+        return follow_share(tracker, seeds, release, save_every=every, **when)
     return tracker.track_particles(
         seeds, **when, release_times=release, save_every=every, progress="tracking"
     )

@@ -7,6 +7,7 @@ for one device runs unchanged on many: `shard` the state, run, `gather` the resu
 from __future__ import annotations
 
 from worldloom.mesh._arrays import gather as gather
+from worldloom.mesh._arrays import join as join
 from worldloom.mesh._arrays import replicate as replicate
 from worldloom.mesh._arrays import shard as shard
 from worldloom.mesh._cores import usable_cores as usable_cores
@@ -18,6 +19,7 @@ from worldloom.mesh._each_device import each_device as each_device
 from worldloom.mesh._errors import LaunchError as LaunchError
 from worldloom.mesh._errors import MeshError as MeshError
 from worldloom.mesh._errors import StartError as StartError
+from worldloom.mesh._joined import joined as joined
 from worldloom.mesh._launch import launch as launch
 from worldloom.mesh._start import abort as abort
 from worldloom.mesh._start import start as start
@@ -30,6 +32,8 @@ __all__ = [
     "abort",
     "each_device",
     "gather",
+    "join",
+    "joined",
     "launch",
     "replicate",
     "shard",

@@ -163,12 +163,13 @@ def _join(
             f"cannot join the processes of {reason}: {error} "
             "Give mesh.start(address, processes=..., process=...) by hand if need be."
         ) from error
-    sys.excepthook = _end_with_message
+    sys.excepthook = end_with_message
 
 
-def _end_with_message(
+def end_with_message(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
+    """Print an exception that nobody caught, say whether a lost peer is behind it, and end."""
     traceback.print_exception(kind, error, trace)
     if any(sign in str(error) for sign in _SIGNS_OF_A_LOST_PEER):
         print(

@@ -1,0 +1,207 @@
+"""`worldloom arc train`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from worldloom.cli import Command, UsageError
+
+if TYPE_CHECKING:
+    from jaxarc.data import TaskSet
+    from jaxarc.training import Metrics, PPOConfig
+
+_ROWS = 9  # lines of the table of figures
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """What `worldloom arc train` does."""
+
+    dataset: str = "tiny"
+    """The tasks: tiny (made up, learned in a minute), or AGI1-train, AGI2-train, ..."""
+
+    subset: str = ""
+    """Only those of a named subset, such as up-to-5x5."""
+
+    tasks: tuple[str, ...] = ()
+    """Only tasks with these ids."""
+
+    actions: Literal["point", "bbox"] = "point"
+    """How an action selects cells."""
+
+    operations: tuple[int, ...] = ()
+    """Ids of the operations that may be used; all edits by default."""
+
+    episode_steps: int = 30
+    """After so many steps an episode is cut off."""
+
+    demos: int = 1
+    """How many demonstrations the policy sees beside its grid."""
+
+    worlds: int = 256
+    """How many worlds play at once, over all processes."""
+
+    steps: int = 16
+    """How many steps each of them takes before an update."""
+
+    updates: int = 100
+    """How often the policy plays and learns."""
+
+    epochs: int = 2
+    """How often what was played is gone through in an update."""
+
+    minibatches: int = 4
+    """In how many parts."""
+
+    learning_rate: float = 1e-3
+    """Of Adam."""
+
+    entropy_weight: float = 0.01
+    """How much it is worth not to decide too early."""
+
+    width: int = 32
+    """Features of a cell in the network."""
+
+    layers: int = 2
+    """Convolutions of the network."""
+
+    seed: int = 0
+    """Decides the network, tasks and actions."""
+
+    checkpoint: Path | None = None
+    """A folder to save the run in. A run that finds itself there goes on."""
+
+    save_seconds: float = 60.0
+    """How often it is saved."""
+
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """Write the trained network to this file, as `worldloom.store.save` does."""
+
+    def ppo(self) -> PPOConfig:
+        """The same as the trainer takes it."""
+        from jaxarc.envs import ConfigError
+        from jaxarc.training import PPOConfig
+
+        names = {field.name for field in dataclasses.fields(PPOConfig)}
+        try:
+            return PPOConfig(**{k: v for k, v in vars(self).items() if k in names})
+        except ConfigError as error:
+            raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
+
+
+def run(config: Train) -> None:
+    """Train, alone or with other processes; the first prints how it went."""
+    from worldloom import mesh
+
+    ppo, tasks = config.ppo(), _tasks(config)  # refused before anybody waits for anybody
+    with mesh.joined() as first:
+        _train(config, ppo, tasks, first)
+
+
+def _train(config: Train, ppo: PPOConfig, tasks: TaskSet, first: bool) -> None:
+    import jax
+
+    import worldloom as wl
+    from jaxarc.cli._rollout import _Clock
+    from jaxarc.training import environment_for, train
+    from worldloom import mesh, store
+
+    env = environment_for(
+        tasks,
+        actions=config.actions,
+        operations=config.operations or None,
+        episode_steps=config.episode_steps,
+        demos=config.demos,
+    )
+    clock = _Clock(wl.ProgressBar("training", delay=0.0))
+    result = train(
+        env,
+        jax.random.key(config.seed),
+        config=ppo,
+        checkpoint=config.checkpoint
+        and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds),
+        resume=config.checkpoint is not None,
+        progress=clock if first else False,
+    )
+    network = mesh.gather(result.state.network)
+    if not first:
+        return
+    height, width = env.config.canvas
+    weights = sum(leaf.size for leaf in jax.tree.leaves(network))
+    print(
+        f"{tasks.name}: {len(tasks)} tasks of up to {height} x {width}, {ppo.worlds:,} worlds x "
+        f"{ppo.steps} steps x {ppo.updates:,} updates, {weights:,} weights, {_where()}, "
+        f"seed {config.seed}"
+    )
+    print(_table(result.records))
+    if clock.measured:
+        print(f"  {clock.speed(ppo.worlds * ppo.steps)}, learning included")
+    if config.out is not None:
+        store.save(config.out, network)
+        print(config.out)
+
+
+def _tasks(config: Train) -> TaskSet:
+    from jaxarc.data import NAMES, SUBSETS, UnknownTaskError, load
+    from jaxarc.training import tiny_tasks
+
+    if config.dataset != "tiny" and config.dataset not in NAMES:
+        raise UsageError(f"no data set {config.dataset!r}; there are: tiny, {', '.join(NAMES)}")
+    tasks = tiny_tasks() if config.dataset == "tiny" else load(config.dataset)
+    if config.subset:
+        if config.subset not in SUBSETS:
+            raise UsageError(f"no subset {config.subset!r}; there are: {', '.join(SUBSETS)}")
+        tasks = tasks.subset(config.subset)
+    try:
+        tasks = tasks.filter(ids=config.tasks) if config.tasks else tasks
+    except UnknownTaskError as error:
+        raise UsageError(str(error)) from error
+    if not len(tasks):
+        raise UsageError(f"no task of {config.dataset} is in the subset {config.subset!r}")
+    return tasks
+
+
+def _where() -> str:
+    import jax
+
+    count, processes = jax.device_count(), jax.process_count()
+    devices = f"{count} device{'s' if count > 1 else ''}"
+    return devices if processes == 1 else f"{devices} of {processes} processes"
+
+
+def _table(metrics: Metrics) -> str:
+    """Figures of some updates, from the first to the last."""
+    import numpy as np
+
+    last = len(metrics.reward) - 1
+    lines = ["  update  reward a step  solved  episodes     loss  entropy  moved"]
+    for i in np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)):
+        ended = float(metrics.episodes[i])
+        share = f"{metrics.solved[i] / ended:.1%}" if ended else "-"
+        losses = metrics.losses
+        lines.append(
+            f"  {i + 1:>6}  {metrics.reward[i]:>+13.4f}  {share:>6}  {ended:>8,.0f}"
+            f"  {losses.loss[i]:>+7.4f}  {losses.entropy[i]:>7.3f}  {losses.divergence[i]:.4f}"
+        )
+    return "\n".join(lines)
+
+
+COMMAND = Command(
+    "train",
+    "Train a policy by proximal policy optimisation; on one process or several.",
+    Train,
+    run,
+    examples=(
+        ("worldloom arc train", "made-up tasks, about a minute"),
+        ("worldloom arc train --dataset AGI1-train --subset up-to-5x5 --updates 500", "real ones"),
+        ("worldloom arc train --checkpoint runs/tiny", "a run that can be stopped and goes on"),
+        ("worldloom launch -n 2 -- worldloom arc train --worlds 512", "on two processes"),
+    ),
+    details="""
+A reward that rises says that the policy learns the demonstrations it plays, not that it would
+solve a test.""",
+)
