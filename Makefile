@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-wheel check docs bench lock format clean
+.PHONY: help demo test test-all test-wheel check docs bench bench-gate performance lock format clean
 
 help:  ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,15 @@ docs: $(READY)  ## Build the documentation into site/.
 
 bench: $(READY)  ## Run every benchmark script.
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+bench-gate: $(READY)  ## Fail where a ratio to naive code fell below the kept one.
+	$(BIN)/python benchmarks/baseline/gate.py
+
+performance: $(READY)  ## Measure everything, rivals too, and write the pages of figures.
+	$(BIN)/worldloom bench --rivals --out out/bench
+	cp out/bench/record.json benchmarks/baseline/performance.json
+	$(BIN)/worldloom bench --read benchmarks/baseline/performance.json --out out/bench --page docs/performance.md
+	$(BIN)/python benchmarks/baseline/promises.py
 
 lock:  ## Resolve the dependencies anew into requirements.lock.
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes \

@@ -357,10 +357,9 @@ def keep(script: bench.Script, measured: Measured) -> None:
     )
 
 
+@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main() -> None:
     script, options = _options()
-    # A compile second is a compile second only where nothing comes from a cache.
-    jax.config.update("jax_enable_compilation_cache", False)
     tasks = load("AGI1-train")
     console = Console(width=max(Console().width, 230))
     results = []

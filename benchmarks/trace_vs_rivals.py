@@ -25,7 +25,6 @@ HERE = Path(__file__).parent / "trace"
 sys.path.insert(0, str(HERE))
 
 import ceiling  # noqa: E402  # pyright: ignore[reportMissingImports]
-import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import workload  # noqa: E402  # pyright: ignore[reportMissingImports]
 from ours import BOX, steps_of  # noqa: E402  # pyright: ignore[reportMissingImports]
@@ -213,12 +212,11 @@ def scaling(script: bench.Script, options: argparse.Namespace) -> None:
             script.growth(found, axis=axis, sizes=sizes, memory=memory, memory_of="peak")
 
 
+@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main() -> None:
     script = bench.Script(__doc__, group=GROUP, rounds=(5, 2))
     script.parser.add_argument("--scaling", action="store_true", help="our rate over sizes, alone")
     options = script.start()
-    # A compile second is a compile second only where nothing comes from a cache.
-    jax.config.update("jax_enable_compilation_cache", False)
     if not options.scaling:
         measure(script, options)
     scaling(script, options)

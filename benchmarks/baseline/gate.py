@@ -169,12 +169,13 @@ def slowed(fn: Callable[[], Any], factor: float) -> Callable[[], Any]:
     """The same, keeping a core busy until the call has taken `factor` times its time."""
     import jax
 
+    clocks = (time.perf_counter, time.process_time)
+
     def run() -> Any:
-        cpu, wall = time.process_time(), time.perf_counter()
+        began = [(clock, clock()) for clock in clocks]
         result = jax.block_until_ready(fn())
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        until = time.perf_counter() + (factor - 1) * max(wall, cpu)
-        while time.perf_counter() < until:
+        until = [(clock, start + factor * (clock() - start)) for clock, start in began]
+        while any(clock() < end for clock, end in until):
             pass
         return result
 

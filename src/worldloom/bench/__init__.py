@@ -26,6 +26,7 @@ from worldloom.bench._rival import RivalError as RivalError
 from worldloom.bench._script import Program as Program
 from worldloom.bench._script import Script as Script
 from worldloom.bench._script import build as build
+from worldloom.bench._script import no_cache as no_cache
 
 __all__ = [
     "BenchmarkError",
@@ -52,4 +53,5 @@ __all__ = [
     "compare",
     "gate",
     "guard",
+    "no_cache",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,13 +168,34 @@ def build(fn: Callable[..., Any], *args: Any) -> Program:
     """
     import jax
 
-    cached = jax.config.jax_enable_compilation_cache  # pyright: ignore[reportAttributeAccessIssue]
-    jax.config.update("jax_enable_compilation_cache", False)
-    try:
+    with no_cache():
         began = time.perf_counter()
         compiled = jax.jit(fn).lower(*args).compile()
         seconds = time.perf_counter() - began
-    finally:
-        jax.config.update("jax_enable_compilation_cache", cached)
     memory = compiled.memory_analysis()
     return Program(compiled, seconds, 0 if memory is None else memory.temp_size_in_bytes)
+
+
+@contextlib.contextmanager
+def no_cache() -> Iterator[None]:
+    """Inside, every program is compiled and none is found on disk: its compile time is true.
+
+    ```python
+    import jax
+    from worldloom import bench
+
+    with bench.no_cache():
+        jax.jit(lambda x: x + 1)(1.0)
+    ```
+    """
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = jax.config.jax_enable_compilation_cache  # pyright: ignore[reportAttributeAccessIssue]
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()  # JAX looks at the setting once, and remembers
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", before)
+        compilation_cache.reset_cache()

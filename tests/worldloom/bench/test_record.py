@@ -4,9 +4,11 @@ import dataclasses
 import json
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import pytest
 
+import worldloom as wl
 from worldloom import bench
 
 MACHINE = bench.Machine("a processor", 2, 2**34, "Linux", "1 x cpu", {"jax": "0.1"}, 0.5)
@@ -196,3 +198,17 @@ def test_a_program_is_what_was_compiled():
     assert program.temporaries >= 0
     with pytest.raises(TypeError):  # another shape is another program
         program(jnp.ones((2, 2)))
+
+
+def test_without_the_cache_everything_is_compiled():
+    def compiles():
+        with wl.count_compiles() as found:
+            jax.jit(lambda x: jnp.sin(x) * 1.2345678)(jnp.float32(1))  # a new function each time
+        return found.compiled.total(), found.loaded.total()
+
+    wl.enable_cache()
+    compiles()
+    assert compiles() == (0, 1)
+    with bench.no_cache():
+        assert compiles() == (1, 0)
+    assert compiles() == (0, 1)
