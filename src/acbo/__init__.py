@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from worldloom._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from acbo.discovery import Discovery as Discovery
+    from acbo.discovery import discover as discover
     from acbo.policy import GRPOConfig as GRPOConfig
     from acbo.policy import collect_experience as collect_experience
     from acbo.policy import grpo_with_jax_surrogate as grpo_with_jax_surrogate
     from acbo.policy import update_policy_grpo as update_policy_grpo
+    from acbo.pretrained import pretrained_policy as pretrained_policy
+    from acbo.pretrained import pretrained_surrogate as pretrained_surrogate
     from acbo.training import ParentSetPosterior as ParentSetPosterior
     from acbo.training import SurrogateTrainingConfig as SurrogateTrainingConfig
     from acbo.training import TrainingBatch as TrainingBatch
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from acbo.training import validate_fallback_behavior as validate_fallback_behavior
 
 __all__ = [
+    "Discovery",
     "GRPOConfig",
     "ParentSetPosterior",
     "SurrogateTrainingConfig",
@@ -61,6 +66,7 @@ __all__ = [
     "create_parent_set_model",
     "create_surrogate_train_step",
     "create_training_batch",
+    "discover",
     "generate_scm_for_difficulty",
     "get_marginal_parent_probabilities",
     "get_most_likely_parents",
@@ -71,6 +77,8 @@ __all__ = [
     "monitor_memory_usage",
     "optimized_progressive_learning",
     "prepare_static_args",
+    "pretrained_policy",
+    "pretrained_surrogate",
     "restore_static_args",
     "uncertainty_weighted_loss",
     "uncertainty_weighted_loss_jax",
@@ -82,13 +90,17 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     __all__,
-    found_in=("training", "policy"),
+    found_in=("training", "policy", "discovery", "pretrained"),
     rooms=(
         "data",
+        "discovery",
+        "evaluation",
         "exact",
         "metrics",
         "optimise",
         "policy",
+        "pretrained",
+        "report",
         "scm",
         "surrogate",
         "training",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from acbo.surrogate._calibrate import best_temperature as best_temperature
+from acbo.surrogate._calibrate import calibrated as calibrated
 from acbo.surrogate._curriculum import Curriculum as Curriculum
 from acbo.surrogate._curriculum import Lesson as Lesson
+from acbo.surrogate._evidence import local_evidence as local_evidence
 from acbo.surrogate._loss import Metrics as Metrics
 from acbo.surrogate._loss import acyclicity_penalty as acyclicity_penalty
 from acbo.surrogate._loss import edge_loss as edge_loss
@@ -32,8 +35,11 @@ __all__ = [
     "TrainingConfig",
     "acyclicity_penalty",
     "begin_training",
+    "best_temperature",
+    "calibrated",
     "candidate_sets",
     "edge_loss",
+    "local_evidence",
     "pair_statistics",
     "parent_set_logits",
     "parent_set_loss",

@@ -17,7 +17,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from acbo.scm import Samples
-from acbo.surrogate import _statistics
+from acbo.surrogate import _evidence, _statistics
+from acbo.surrogate._evidence import local_evidence
 from acbo.surrogate._statistics import pair_statistics
 
 
@@ -109,7 +110,8 @@ class Surrogate(eqx.Module):
         hidden = config.hidden
         self.config = config
         self.moments = Moments(config.moments, key=keys[0])
-        self.mix = eqx.nn.Linear(config.moments + _statistics.COUNT, hidden, key=keys[1])
+        known = config.moments + _statistics.COUNT + _evidence.COUNT
+        self.mix = eqx.nn.Linear(known, hidden, key=keys[1])
         self.diagonal = 0.1 * jax.random.normal(keys[2], (hidden,))
         block_keys = jax.random.split(keys[3], config.blocks)
         self.blocks = eqx.filter_vmap(lambda key: Block(hidden, config.heads, key=key))(block_keys)
@@ -123,7 +125,8 @@ class Surrogate(eqx.Module):
         variables = samples.variables
         d = variables.shape[0]
         eye = jnp.eye(d)[..., None]
-        known = jnp.concatenate([self.moments(samples), pair_statistics(samples)], axis=-1)
+        known = [self.moments(samples), pair_statistics(samples), local_evidence(samples)]
+        known = jnp.concatenate(known, axis=-1)
         tokens = linear(self.mix, known) + eye * self.diagonal[None, None, :]
 
         dtype = jnp.dtype(self.config.compute_dtype)

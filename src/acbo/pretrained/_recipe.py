@@ -1,19 +1,18 @@
-"""The training of the network that is meant for the wheel; none is in it yet."""
+"""How the networks of the package are trained. `python -m acbo.pretrained` does it."""
 
 from __future__ import annotations
 
+from acbo.policy import GRPOConfig
 from acbo.scm import Family
-from acbo.surrogate._curriculum import Curriculum, Lesson
-from acbo.surrogate._network import SurrogateConfig
-from acbo.surrogate._train import TrainingConfig
+from acbo.surrogate import Curriculum, Lesson, SurrogateConfig, TrainingConfig
 
 _EDGES = (0.5, 1.6)
 _REACH = (0.3, 1.0)
 
-SHIPPED_SEED = 20261116
-SHIPPED_SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32)
-SHIPPED_TRAINING = TrainingConfig(steps=11_000, learning_rate=1e-3)
-SHIPPED_CURRICULUM = Curriculum(
+SEED = 20261116
+SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32)
+TRAINING = TrainingConfig(steps=7_000, learning_rate=1e-3)
+CURRICULUM = Curriculum(
     lessons=(
         Lesson(variables=(2, 5), rows=(16, 128), batch=64, weight=4.0),
         Lesson(variables=(2, 5), rows=(128, 1024), batch=16, weight=1.0),
@@ -39,3 +38,6 @@ SHIPPED_CURRICULUM = Curriculum(
         (Family(graph="scale_free", edges_per_variable=(1.0, 2.0), reach=_REACH), 0.07),
     ),
 )
+
+CALIBRATION = Lesson(variables=(2, 5), rows=(32, 128), batch=128)
+POLICY = GRPOConfig(problems=32, group_size=8, total_steps=600)
