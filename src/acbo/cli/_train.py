@@ -1,0 +1,233 @@
+"""`worldloom acbo train`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from acbo.cli._options import (
+    check_at_least,
+    load_surrogate,
+    save_network,
+    surrogate_sizes,
+    told_by_flags,
+)
+from worldloom.cli import Command, UsageError
+
+if TYPE_CHECKING:
+    from acbo.surrogate import Curriculum
+
+Mechanism = Literal["linear", "polynomial", "fourier"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """What `worldloom acbo train` does."""
+
+    what: Annotated[
+        Literal["surrogate", "policy"],
+        tyro.conf.arg(metavar="surrogate|policy", help_behavior_hint=""),
+        tyro.conf.Positional,
+    ] = "surrogate"
+    """The network that finds graphs, or the one that chooses interventions."""
+
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/acbo")
+    """Folder for the network (surrogate.loom, policy.loom) and the page of its training."""
+
+    steps: int = 2000
+    """How many steps."""
+
+    variables: tuple[int, ...] = (5,)
+    """Largest numbers of variables, one a lesson: `5 10 20` trains on 2-5, 5-10 and 10-20. A policy
+    plays problems of 3 variables up to the largest."""
+
+    rows: tuple[int, int] = (16, 128)
+    """Smallest and largest number of samples in a table."""
+
+    batch: int = 32
+    """Tables in a step, or problems in a step of a policy."""
+
+    mechanisms: tuple[Mechanism, ...] = ("linear", "fourier")
+    """How effects follow from causes. A policy takes the first."""
+
+    hidden: int = 64
+    """Numbers that a pair of variables has inside the surrogate."""
+
+    blocks: int = 4
+    """How often pairs look at each other."""
+
+    learning_rate: float = 1e-3
+    """Its highest value."""
+
+    group_size: int = 8
+    """Policy: rollouts of the same problem."""
+
+    observed: int = 20
+    """Policy: samples at the beginning."""
+
+    budget: int = 10
+    """Policy: interventions in a rollout."""
+
+    surrogate: Path | None = None
+    """Policy: the surrogate to look through, instead of the one in the package."""
+
+    checkpoint: Path | None = None
+    """Folder that keeps the state of the training, every two minutes."""
+
+    resume: bool = False
+    """Go on from the checkpoint, bit for bit."""
+
+    seed: int = 0
+    """For everything random."""
+
+    progress: bool = True
+    """Show a bar."""
+
+    def __post_init__(self) -> None:
+        check_at_least(self, steps=1, batch=1, group_size=2, observed=2, budget=1)
+        sizes = self.variables
+        if not sizes or list(sizes) != sorted(set(sizes)) or sizes[0] < 2:
+            raise UsageError(
+                f"--variables {' '.join(map(str, sizes))}: expected numbers from 2 up, in rising "
+                "order"
+            )
+        if not self.mechanisms:
+            raise UsageError("--mechanisms: name at least one of linear, polynomial, fourier")
+        if self.resume and self.checkpoint is None:
+            raise UsageError(
+                "--resume needs --checkpoint, the folder of the training to go on with"
+            )
+
+
+def run(config: Train) -> None:
+    """Train, write the network and a page, and say how it went."""
+    from worldloom import mesh
+
+    mesh.start()
+    if config.what == "surrogate":
+        result, network, about = _surrogate(config)
+    else:
+        result, network, about = _policy(config)
+    import jax
+
+    if jax.process_index() != 0:
+        return
+    path = config.out / f"{config.what}.loom"
+    save_network(path, network, about)
+    print(f"{result.steps:,} steps; compiling {result.compile_seconds:.0f} s, ", end="")
+    print(f"running {result.run_seconds:.0f} s")
+    print(path)
+    print(_page(config, result).save(config.out / f"{config.what}.html"))
+
+
+def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+    import jax
+
+    from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
+    from worldloom import mesh
+
+    devices = mesh.worlds_mesh() if jax.device_count() > 1 else None
+    if devices is not None and config.batch % devices.size:
+        raise UsageError(
+            f"--batch {config.batch}: {devices.size} devices do not divide it; give a multiple"
+        )
+    with told_by_flags():
+        lessons = curriculum(config)
+        sizes = SurrogateConfig(hidden=config.hidden, blocks=config.blocks)
+        how = TrainingConfig(steps=config.steps, learning_rate=config.learning_rate)
+    result = train_surrogate(
+        jax.random.key(config.seed),
+        lessons,
+        surrogate=sizes,
+        config=how,
+        checkpoint=config.checkpoint,
+        resume=config.resume,
+        progress="training the surrogate" if config.progress else False,
+        devices=devices,
+    )
+    network = result.state.average
+    about = surrogate_sizes(network)
+    return result, network if devices is None else mesh.gather(network), about
+
+
+def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+    import jax
+
+    from acbo.evaluation._networks import surrogate_or_shipped
+    from acbo.optimise import ProblemPrior
+    from acbo.policy import GRPOConfig, train_policy
+    from acbo.scm import Family
+
+    if jax.process_count() > 1:
+        raise UsageError("a policy is trained by one process; only `train surrogate` is spread")
+    surrogate = surrogate_or_shipped(load_surrogate(config.surrogate))
+    with told_by_flags():
+        largest = config.variables[-1]
+        family = Family(mechanism=config.mechanisms[0], edges_per_variable=(0.5, 1.5))
+        how = GRPOConfig(
+            group_size=config.group_size,
+            problems=config.batch,
+            total_steps=config.steps,
+            learning_rate=config.learning_rate,
+            variables=(min(3, largest), largest),
+            observed=config.observed,
+            budget=config.budget,
+            prior=ProblemPrior(family=family),
+        )
+    result = train_policy(
+        jax.random.key(config.seed),
+        surrogate,
+        config=how,
+        checkpoint=config.checkpoint,
+        resume=config.resume,
+        progress="training the policy" if config.progress else False,
+    )
+    network = result.state.network
+    sizes = {"tokens": 2 * surrogate.config.hidden, "hidden": network.think.weight.shape[0]}
+    return result, network, {"network": "policy", "sizes": sizes}
+
+
+def curriculum(config: Train) -> Curriculum:
+    """One lesson a size, and all mechanisms alike."""
+    from acbo.scm import Family
+    from acbo.surrogate import Curriculum, Lesson
+
+    smallest = (2, *config.variables[:-1])
+    return Curriculum(
+        tuple(
+            Lesson(limits, config.rows, config.batch)
+            for limits in zip(smallest, config.variables, strict=True)
+        ),
+        tuple(
+            (Family(mechanism=name, edges_per_variable=(0.5, 1.6)), 1.0)
+            for name in config.mechanisms
+        ),
+    )
+
+
+def _page(config: Train, result: Any) -> Any:
+    from acbo.report import learning_curves
+    from worldloom import report
+
+    page = report.Report(
+        f"Training a {config.what}",
+        subtitle=f"{result.steps:,} steps, data drawn on the device, one compiled loop.",
+    )
+    return page.add(learning_curves(result.records))
+
+
+COMMAND = Command(
+    "train",
+    "Train a network that finds graphs, or one that chooses interventions.",
+    Train,
+    run,
+    examples=(
+        ("worldloom acbo train surrogate --steps 5000 --checkpoint run", "stop it any time"),
+        ("worldloom acbo train surrogate --steps 5000 --checkpoint run --resume", "go on"),
+        ("worldloom launch -n 2 -- worldloom acbo train surrogate", "two processes, one batch"),
+        ("worldloom acbo train policy --surrogate out/acbo/surrogate.loom", "on your own"),
+    ),
+)
