@@ -11,17 +11,20 @@ from typing import Any
 import jax
 import numpy as np
 
+from acbo.scm import Family
 from acbo.surrogate import Curriculum, Lesson, SurrogateConfig, TrainingConfig, train_surrogate
 from worldloom import mesh
 
 
 def losses(devices: Any) -> np.ndarray:
     """The loss of each of four steps."""
-    lesson = Lesson(variables=(3, 4), batch=8, observed=(8, 8), intervened=(8, 8))
+    curriculum = Curriculum(
+        lessons=(Lesson((2, 3), (8, 16), batch=4),), families=((Family(), 1.0),)
+    )
     result = train_surrogate(
         jax.random.key(0),
-        Curriculum(lessons=(lesson,)),
-        surrogate=SurrogateConfig(hidden=8, layers=1, heads=2),
+        curriculum,
+        surrogate=SurrogateConfig(hidden=8, blocks=2, heads=2, moments=4),
         config=TrainingConfig(steps=4, max_parent_size=2),
         devices=devices,
         progress=False,

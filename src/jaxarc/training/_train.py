@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int, Int32, Key, PRNGKeyArray
 
@@ -159,7 +160,9 @@ class TrainStep(eqx.Module):
         def update(carry, part):
             network, memory = carry
             gradient, losses = eqx.filter_grad(loss, has_aux=True)(network, part)
-            gradient, losses = lax.pmean((gradient, losses), mesh.AXIS)
+            # As one row of numbers: between hosts every message costs, however short it is.
+            row, whole = ravel_pytree((gradient, losses))
+            gradient, losses = whole(lax.pmean(row, mesh.AXIS))
             # Optax raises its decay rates to integer powers, which strict promotion would refuse.
             with jax.numpy_dtype_promotion("standard"):
                 change, memory = self.config.optimiser().update(gradient, memory)

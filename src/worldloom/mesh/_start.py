@@ -13,11 +13,14 @@ import jax
 
 from worldloom.mesh._errors import StartError
 
-# Set by the launcher for the processes it starts.
+# Set by the launcher for the processes it starts; or by hand, then without the last.
 COORDINATOR = "WORLDLOOM_COORDINATOR"
 PROCESSES = "WORLDLOOM_PROCESSES"
 PROCESS = "WORLDLOOM_PROCESS"
 DEVICES = "WORLDLOOM_DEVICES_PER_PROCESS"
+
+# Names one of JAX's cluster detection methods, for programs that call `start` without arguments.
+CLUSTER = "WORLDLOOM_CLUSTER"
 
 # What tells that a scheduler started this process as one of several. Each holds a count, but
 # for the last: every pod has Kubernetes' variables, only a pod of an indexed job this one.
@@ -53,7 +56,8 @@ def start(
     - `processes`: how many processes there are.
     - `process`: which one this is, from 0.
     - `cluster`: the name of one of JAX's cluster detection methods, to use that and no other:
-      `"slurm"`, `"ompi"`, or `"mpi4py"` for other MPIs.
+      `"slurm"`, `"ompi"`, or `"mpi4py"` for other MPIs. The environment variable
+      `WORLDLOOM_CLUSTER` says the same from outside.
     - `timeout`: seconds to wait for the others.
 
     ```python
@@ -76,6 +80,9 @@ def start(
         _join(None, None, None, cluster, timeout, f"cluster={cluster!r}")
     elif COORDINATOR in os.environ:
         _join_launched(timeout)
+    elif CLUSTER in os.environ:
+        name = os.environ[CLUSTER]
+        _join(None, None, None, name, timeout, f"{CLUSTER}={name}")
     elif (scheduler := _scheduler()) is not None:
         _join(None, None, None, None, timeout, scheduler)
 
@@ -109,13 +116,17 @@ def _scheduler() -> str | None:
 
 
 def _join_launched(timeout: int) -> None:
-    """Join the processes of `mesh.launch`, which said all there is to know."""
-    processes, process, devices = (_number(name) for name in (PROCESSES, PROCESS, DEVICES))
+    """Join the processes of `mesh.launch`, or those whose variables somebody has set by hand."""
+    processes, process = _number(PROCESSES), _number(PROCESS)
     if processes == 1:
         return
-    # Accelerators are dealt out in turn. On CPU the launcher has set the number of devices.
-    local = list(range(process * devices, (process + 1) * devices))
     address = os.environ[COORDINATOR]
+    if DEVICES not in os.environ:
+        _join(address, processes, process, None, timeout, f"{COORDINATOR}={address}")
+        return
+    # Accelerators are dealt out in turn. On CPU the launcher has set the number of devices.
+    devices = _number(DEVICES)
+    local = list(range(process * devices, (process + 1) * devices))
     _join(address, processes, process, None, timeout, "worldloom launch", local, bind=address)
 
 
@@ -124,7 +135,7 @@ def _number(variable: str) -> int:
     if not text.isdecimal():
         raise StartError(
             f"{COORDINATOR} is set but {variable}={text!r} is not a number. Both are set by "
-            "worldloom launch: start this process through it, or unset them."
+            "worldloom launch: start this process through it, set both, or unset them."
         )
     return int(text)
 

@@ -175,6 +175,11 @@ def test_start_alone_in_a_pod_that_is_no_indexed_job_does_nothing(monkeypatch):
         ({"OMPI_COMM_WORLD_SIZE": "2"}, r"Open MPI \(OMPI_COMM_WORLD_SIZE=2\)"),
         ({"JOB_COMPLETION_INDEX": "0"}, r"Kubernetes \(JOB_COMPLETION_INDEX=0\)"),
         ({"JAX_COORDINATOR_ADDRESS": "a:1"}, "JAX_COORDINATOR_ADDRESS=a:1"),
+        ({"WORLDLOOM_CLUSTER": "mpi4py", "OMPI_COMM_WORLD_SIZE": "2"}, "WORLDLOOM_CLUSTER=mpi4py"),
+        (
+            {"WORLDLOOM_COORDINATOR": "a:1", "WORLDLOOM_PROCESSES": "2", "WORLDLOOM_PROCESS": "0"},
+            "WORLDLOOM_COORDINATOR=a:1",
+        ),
     ],
 )
 def test_starting_after_the_backend_is_a_named_error(monkeypatch, environment, words):
