@@ -191,7 +191,6 @@ def generation(script, options):
     script.case(found, ours="device", naive="Python loop, plain")
 
 
-@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main():
     script = bench.Script(__doc__, group=GROUP, rounds=(7, 3))
     script.parser.add_argument("--eager", action="store_true", help="plain eager JAX too")

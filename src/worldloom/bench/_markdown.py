@@ -134,7 +134,8 @@ def _circumstances(record: Record) -> Iterator[str]:
     )
     notes = []
     if quick := sorted(found.script for found in record.findings if found.quick):
-        which = "All" if len(quick) == len(record.findings) else ", ".join(f"`{n}`" for n in quick)
+        every = len(quick) == len(record.findings)
+        which = "everything was" if every else ", ".join(f"`{n}`" for n in quick) + " was"
         notes.append(f"{which} measured with `--quick`: few rounds, small sizes")
     busy = [found for found in record.findings if not found.quiet]
     if busy:

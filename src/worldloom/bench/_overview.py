@@ -154,10 +154,12 @@ def draw_overview(record: Record, path: Path) -> Path:
         colours = ["#3b6fd4" if value >= 1 else "#b0543c" for value in values]
         labels = [label for label, _ in entries]
         places = range(len(labels))
-        drawn = axes.barh(places, values, xerr=errors, color=colours, height=0.6)
+        lengths = [value - 1 for value in values]  # a bar begins at 1, where nothing is gained
+        drawn = axes.barh(places, lengths, left=1, xerr=errors, color=colours, height=0.6)
         axes.set_yticks(places, labels, fontsize=7)
         axes.bar_label(drawn, [f"{figure(value)}x" for value in values], padding=6, fontsize=8)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}x")
         axes.axvline(1, color="#444444", linewidth=0.8)
         axes.invert_yaxis()
         axes.margins(x=0.15)
@@ -170,7 +172,9 @@ def draw_overview(record: Record, path: Path) -> Path:
         rates = [timing.rate or 1 / timing.median for timing in timings]
         axes.plot([growth.sizes[name] for name in good], rates, "o-", color="#3b6fd4")
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
+        axes.yaxis.set_major_formatter(lambda rate, _: magnitude(rate))
+        axes.set_ylim(0, 1.1 * max(rates, default=1))
         axes.set_xlabel(growth.axis, fontsize=8)
         axes.set_ylabel(f"{growth.comparison.unit}/s", fontsize=8)
         axes.set_title(growth.comparison.title, loc="left", fontsize=9)

@@ -148,7 +148,7 @@ def test_the_page_says_all_figures_and_how_sure_they_are():
         "| held | 0.50 | 1.00: kept |",
         "a processor, 2 cores",
         "jax 0.1",
-        "`another` measured with `--quick`",
+        "`another` was measured with `--quick`",
         "2 scripts ran without rivals",
         "- `broken` failed: exit code 3",
     ):
@@ -188,7 +188,11 @@ def test_a_script_keeps_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixt
     assert [c.title for c in found.cases] == ["work"]
     assert found.growths[0].sizes == {"one": 1, "ten": 10}
     assert "weight: 3.00 kg  (limit 2: BROKEN)" in capsys.readouterr().out
-    assert bench.Script(None, group="g").start(["--rounds", "2"]).rounds == 2
+    other = bench.Script(None, group="g")
+    assert other.start(["--rounds", "2"]).rounds == 2
+    assert not jax.config.jax_enable_compilation_cache
+    other.finish()
+    assert jax.config.jax_enable_compilation_cache
 
 
 def test_a_program_is_what_was_compiled():
