@@ -17,6 +17,7 @@ from acbo.cli import Optimise, Train
 from acbo.cli._options import as_text, load_surrogate, save_network, surrogate_sizes
 from acbo.cli._train import curriculum
 from acbo.discovery import discover
+from acbo.report import Recording
 from acbo.scm import Samples
 from acbo.surrogate import Prediction, Surrogate, SurrogateConfig
 from worldloom import config
@@ -182,9 +183,11 @@ def test_a_missing_file_is_one_message(capsys):
     assert "source is 'nowhere.csv': there is no such file" in capsys.readouterr().err
 
 
-def test_optimise_plays_prints_and_draws(stub, tmp_path, capsys):
-    words = ["acbo", "optimise", "--problem", "fork", "--policy", "oracle", "--budget", "2"]
-    assert main([*words, "--observed", "8", "-o", "o.html"]) == 0
+WORDS = ["acbo", "optimise", "--problem", "fork", "--policy", "oracle", "--budget", "2"]
+
+
+def check_optimise(tmp_path, capsys):
+    assert main([*WORDS, "--observed", "8", "-o", "o.html"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert "X goes with Y and does nothing to it" in said[0]
     assert said[2].split()[:4] == ["1.", "Z", "=", "3.00"]
@@ -192,11 +195,33 @@ def test_optimise_plays_prints_and_draws(stub, tmp_path, capsys):
     assert said[-1] == "o.html"
     page = (tmp_path / "o.html").read_text()
     assert "acbo-replay" in page
-    assert main([*words, "--observed", "8", "--json"]) == 0
+    assert main([*WORDS, "--observed", "8", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["target"] == "Y"
     assert [step["variable"] for step in told["steps"]] == ["Z", "Z"]
     assert told["steps"][-1]["best"] == pytest.approx(1.0)
+
+
+def test_optimise_prints_and_draws_what_was_played(tmp_path, capsys, monkeypatch):
+    ones = np.ones(2)
+    beliefs, truth = np.zeros((3, 3, 3)), np.zeros((3, 3), bool)
+    asked = {}
+
+    def played(problem, policy, **options):
+        asked.update(options, policy=policy)
+        where = np.array([0, 0])
+        return Recording(
+            policy, problem.names, 2, where, 3 * ones, ones, ones, ones, beliefs, truth
+        )
+
+    monkeypatch.setattr("acbo.report.record_optimisation", played)
+    check_optimise(tmp_path, capsys)
+    assert (asked["policy"], asked["budget"], asked["observed"]) == ("oracle", 2, 8)
+
+
+@pytest.mark.slow
+def test_optimise_plays(stub, tmp_path, capsys):
+    check_optimise(tmp_path, capsys)
 
 
 def test_a_file_is_a_configuration(tmp_path, capsys):

@@ -107,6 +107,7 @@ def test_out_of_family(contest, surrogate):
     assert np.isfinite(float(scores.best.estimate))
 
 
+@pytest.mark.slow
 def test_causes_are_judged_by_what_was_gathered(surrogate):
     """One who knows the graph finds all causes; one who says the opposite finds none."""
     problem = named_problem("collider")

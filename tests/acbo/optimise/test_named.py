@@ -196,6 +196,7 @@ def test_every_policy_plays(name):
     assert float(played[-1].best[-1]) > 0.97
 
 
+@pytest.mark.slow
 def test_play_takes_a_named_problem():
     problem = named_problem("fork")
     run = jax.jit(lambda key: play(key, problem, linear_ucb, observed=12, budget=6)[1])
