@@ -21,4 +21,4 @@ def launch(*words: str, processes: int = 2) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(path))
         rest = words[1:] if words[0].endswith(".py") else words
-        return mesh.launch([*program, *rest], processes=processes, timeout=280)
+        return mesh.launch([*program, *rest], processes=processes, timeout=600)

@@ -12,6 +12,7 @@ from worldloom import mesh
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_processes_have_the_losses_of_one(tmp_path):
     assert launch("acbo_run.py", str(tmp_path / "losses.npy")) == 0
     one = acbo_run.losses(mesh.worlds_mesh(jax.devices()[:1]))

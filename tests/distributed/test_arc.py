@@ -15,7 +15,7 @@ from launching import launch
 import worldloom as wl
 from worldloom import mesh
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def one_device():

@@ -9,7 +9,7 @@ from launching import launch
 
 from worldloom.cli import main
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
