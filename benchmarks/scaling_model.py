@@ -79,7 +79,7 @@ def arc_rollout(quick: bool, share: Any) -> tuple[Callable, System]:
     env = make("AGI1-train", subset="up-to-10x10")
     policy = lambda params, seen, key: env.random_action(key, worlds=worlds)  # noqa: E731
     step, start = ready(env, policy, None, jax.random.key(0), worlds=worlds, observations=False)
-    return _looped(step, start, steps), System(0.0, worlds * steps, "steps")
+    return _looped(step, start, steps)[0], System(0.0, worlds * steps, "steps")
 
 
 def arc_train(quick: bool, share: Any) -> tuple[Callable, System]:
@@ -98,7 +98,7 @@ def arc_train(quick: bool, share: Any) -> tuple[Callable, System]:
     rows = config.epochs * config.minibatches  # of gradients, with six losses each
     items = config.worlds // share.size * config.steps
     talk = System(0.0, items, "steps", rows + 5, 4 * (rows * (weights + 6) + 5))
-    return _looped(step, state, 1), talk
+    return _looped(step, state, 1)[0], talk
 
 
 def trace(quick: bool, share: Any) -> tuple[Callable, System]:
@@ -125,7 +125,6 @@ def trace(quick: bool, share: Any) -> tuple[Callable, System]:
 
 def acbo_train(quick: bool, share: Any) -> tuple[Callable, System]:
     import jax
-    import jax.numpy as jnp
 
     from acbo.scm import Family
     from acbo.surrogate import Curriculum, Lesson, SurrogateConfig, TrainingConfig, TrainStep
@@ -139,9 +138,9 @@ def acbo_train(quick: bool, share: Any) -> tuple[Callable, System]:
     state = mesh.replicate(begin(jax.random.key(0), surrogate=sizes, config=config), share)
     step = TrainStep(lessons, config, share)
     weights = sum(leaf.size for leaf in jax.tree.leaves(state.network))
-    program = jax.jit(step).lower(state, jnp.int32(0)).compile().as_text() or ""
+    call, program = _looped(step, state, 1)
     counted = program.count(" all-reduce(") + program.count(" all-reduce-start(")
-    return _looped(step, state, 1), System(0.0, batch, "tables", counted, 4 * weights)
+    return call, System(0.0, batch, "tables", counted, 4 * weights)
 
 
 SYSTEMS = {
@@ -152,30 +151,31 @@ SYSTEMS = {
 }
 
 
-def _looped(step: Callable, state: Any, steps: int) -> Callable[[], None]:
-    """A call that takes the state through some steps, and goes on from there the next time."""
+def _looped(step: Callable, state: Any, steps: int) -> tuple[Callable[[], None], str]:
+    """A call that takes the state some steps on, from where the last one left it; its program."""
+    import equinox as eqx
     import jax
     import jax.numpy as jnp
-    import jax.tree_util as jtu
 
-    arrays, rest = jtu.tree_flatten(state)
+    bound, frame = eqx.partition(step, eqx.is_array)
+    arrays, rest = eqx.partition(state, eqx.is_array)
 
     @jax.jit
-    def go(arrays, step, t):
-        body = lambda leaves, i: (  # noqa: E731
-            jtu.tree_leaves(step(jtu.tree_unflatten(rest, leaves), t + i)[0]),
-            None,
-        )
+    def go(arrays, bound, t):
+        def body(arrays, i):
+            after, _ = eqx.combine(bound, frame)(eqx.combine(arrays, rest), t + i)
+            return eqx.filter(after, eqx.is_array), None
+
         return jax.lax.scan(body, arrays, jnp.arange(steps))[0]
 
-    held, calls = [arrays], [0]
-    bound = jtu.Partial(step) if not jtu.tree_leaves(step) else step
+    program = go.lower(arrays, bound, jnp.int32(0)).compile()
+    held = {"arrays": arrays, "t": 0}
 
     def call() -> None:
-        held[0] = jax.block_until_ready(go(held[0], bound, jnp.int32(calls[0] * steps)))
-        calls[0] += 1
+        after = program(held["arrays"], bound, jnp.int32(held["t"]))
+        held.update(arrays=jax.block_until_ready(after), t=held["t"] + steps)
 
-    return call
+    return call, program.as_text() or ""
 
 
 def measure_here(quick: bool, rounds: int, out: Path) -> None:
@@ -217,6 +217,7 @@ def measure_here(quick: bool, rounds: int, out: Path) -> None:
 
 def measure(quick: bool, rounds: int) -> dict[str, Any]:
     """Both runs, and everything that is made of them, as plain values."""
+    machine = _machine()  # before our own work is part of the load
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for processes in (1, 2):
@@ -244,7 +245,7 @@ def measure(quick: bool, rounds: int) -> dict[str, Any]:
             "hosts": {str(n): throughput(system, n, **NETWORK) for n in HOSTS},
         }
     return {
-        "machine": _machine(),
+        "machine": machine,
         "quick": quick,
         "rounds": rounds,
         "network": NETWORK,
@@ -288,89 +289,92 @@ def table(found: dict[str, Any]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 
+PAGE = """# Scaling: two processes measured, more predicted
+
+<!-- Made by benchmarks/scaling_model.py from scaling.json: change those, not this page. -->
+
+Measured on {cores} cores with JAX {jax}{load}; {rounds} rounds, medians, ± half of the distance
+between the quartiles{sizes}.
+{busy}A host is one core of this machine. Two processes are two hosts, each on a core of its own,
+with as much work each as one had alone.
+
+{table}
+
+Shares are of what so many hosts would do if talking cost nothing. Only the columns up to *off by*
+are measured or checked; those after it are a prediction.
+
+## What a step costs
+
+| system | a step | of | all-reduces | bytes |
+|---|---:|---:|---:|---:|
+{talk}
+
+A step of arc training is an update: rollout, then epochs of minibatches. Of trace it is a whole
+run, of arc rollout a few steps in one program.
+
+## What talking costs here
+
+All-reduce between two processes, gloo over loopback:
+
+| bytes | time |
+|---:|---:|
+{sums}
+
+From the smallest and the largest: {hop:,.0f} us a hop and {flow:.2f} GB/s. The prediction for two
+uses these; those for more hosts a network of {latency:g} us a hop and {bandwidth:g} GB/s, which is
+stated, not measured.
+
+## The model
+
+    throughput(n) = n * items / (seconds + messages * ring(n, bytes / messages))
+    ring(n, b)    = 2 (n - 1) * latency + 2 (n - 1) / n * b / bandwidth
+
+Assumed:
+
+- Every host has as much work as one had alone (weak scaling), and is as fast.
+- A step waits for its sums; nothing overlaps. All hosts come to a sum at the same moment: a
+  straggler delays all, and is not in the model.
+- A ring, all hosts in one. Its latency grows with the number of hosts; at 1,024 a tree would need
+  20 hops in place of 2,046, so that training there is predicted too low, if anything.
+- Worlds and particles of a rollout never talk. Checkpoints, records and the joining of tracks at
+  the end are left out.
+- More hosts mean larger batches. Whether they learn as much from each sample is another question.
+
+To measure again:
+
+    python benchmarks/scaling_model.py --json docs/scaling.json --page docs/scaling.md
+"""
+
+BUSY = """**The machine was busy with other work**: the figures show how the model is used, not
+how fast anything is.
+"""
+
+
 def page(found: dict[str, Any]) -> str:
     """The page of the documentation, whole."""
     machine, network = found["machine"], found["network"]
-    load = "" if machine["load"] is None else f", load {machine['load']:.1f} at the end"
-    busy = machine["load"] is not None and machine["load"] > machine["cores"] + 1
-    sums = [
-        f"| {_bytes(int(size))} | {1e6 * seconds:,.0f} us |"
-        for size, seconds in found["sums"].items()
-    ]
-    talk = [
-        f"| {name} | {1e3 * s['seconds']:,.2f} ms | {s['items']:,} {s['unit']} | {s['messages']} "
-        f"| {_bytes(s['bytes'])} |"
-        for name, s in found["systems"].items()
-    ]
-    return "\n".join(
-        [
-            "# Scaling: two processes measured, more predicted",
-            "",
-            "<!-- Made by benchmarks/scaling_model.py from scaling.json: change those, not this. -->",
-            "",
-            f"Measured on {machine['cores']} cores with JAX {machine['jax']}{load}; "
-            f"{found['rounds']} rounds, medians, ± half of the distance between the quartiles"
-            + (", small sizes (`--quick`)." if found["quick"] else "."),
-            *(
-                [
-                    "**The machine was busy with other work**: the figures below say how the model is "
-                    "used, not how fast anything is."
-                ]
-                * busy
-            ),
-            "A host is one core of this machine. Two processes are two hosts, each on a core of its "
-            "own, with as much work each as one had alone.",
-            "",
-            *table(found),
-            "",
-            "Shares are of what so many hosts would do if talking cost nothing. Only the columns up to "
-            "*off by* are measured or checked; those after it are a prediction.",
-            "",
-            "## What a step costs",
-            "",
-            "| system | a step | of | all-reduces | bytes |",
-            "|---|---:|---:|---:|---:|",
-            *talk,
-            "",
-            "A step of arc training is an update: rollout, then epochs of minibatches. Of trace it is a "
-            "whole run, of arc rollout a few steps in one program.",
-            "",
-            "## What talking costs here",
-            "",
-            "All-reduce between two processes, gloo over loopback:",
-            "",
-            "| bytes | time |",
-            "|---:|---:|",
-            *sums,
-            "",
-            f"From the smallest and the largest: {1e6 * found['latency']:,.0f} us a hop and "
-            f"{found['bandwidth'] / 1e9:.2f} GB/s. The prediction for two uses these; those for more "
-            f"hosts a network of {1e6 * network['latency']:g} us a hop and "
-            f"{network['bandwidth'] / 1e9:g} GB/s, which is stated, not measured.",
-            "",
-            "## The model",
-            "",
-            "    throughput(n) = n * items / (seconds + messages * ring(n, bytes / messages))",
-            "    ring(n, b)    = 2 (n - 1) * latency + 2 (n - 1) / n * b / bandwidth",
-            "",
-            "Assumed:",
-            "",
-            "- Every host has as much work as one had alone (weak scaling), and is as fast.",
-            "- A step waits for its sums; nothing overlaps. All hosts come to a sum at the same moment: "
-            "a straggler delays all, and is not in the model.",
-            "- A ring, all hosts in one. Its latency grows with the number of hosts; at 1,024 a tree "
-            "would need 20 hops in place of 2,046, so that training there is predicted too low, if "
-            "anything.",
-            "- Worlds and particles of a rollout never talk. Checkpoints, records and the joining of "
-            "tracks at the end are left out.",
-            "- More hosts mean larger batches. Whether they learn as much from each sample is another "
-            "question.",
-            "",
-            "```bash",
-            "python benchmarks/scaling_model.py --json docs/scaling.json --page docs/scaling.md",
-            "```",
-            "",
-        ]
+    load = machine["load"]
+    return PAGE.format(
+        cores=machine["cores"],
+        jax=machine["jax"],
+        load="" if load is None else f", load {load:.1f}",
+        rounds=found["rounds"],
+        sizes=", small sizes (`--quick`)" if found["quick"] else "",
+        busy=BUSY if load is not None and load > machine["cores"] else "",
+        table="\n".join(table(found)),
+        talk="\n".join(
+            f"| {name} | {1e3 * s['seconds']:,.2f} ms | {s['items']:,} {s['unit']} "
+            f"| {s['messages']} | {_bytes(s['bytes'])} |"
+            for name, s in found["systems"].items()
+        ),
+        sums="\n".join(
+            f"| {_bytes(int(size))} | {1e6 * seconds:,.0f} us |"
+            for size, seconds in found["sums"].items()
+        ),
+        hop=1e6 * found["latency"],
+        flow=found["bandwidth"] / 1e9,
+        latency=1e6 * network["latency"],
+        bandwidth=network["bandwidth"] / 1e9,
     )
 
 
