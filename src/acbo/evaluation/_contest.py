@@ -136,7 +136,8 @@ def evaluate_policy(
     drawn = _draw(contest.prior, contest.d, jax.random.split(draw, problems))
     keys = jax.random.split(start, problems)
     (games, steps), seconds = timed(
-        lambda: _play(build, surrogate, network, drawn, keys, contest.observed, contest.budget)
+        lambda: _play(build, surrogate, network, drawn, keys, contest.observed, contest.budget),
+        rounds=2,
     )
     f1, auroc = _judge(surrogate, games, drawn)
     counts = drawn.best - drawn.calm > _LEAST_GAIN
