@@ -101,10 +101,20 @@ def verdict(row: dict[str, Any], record: bench.Record) -> str:
         try:
             _, value = look_up(record, row["judge"])
         except KeyError:
-            return ". ".join(["**not measured**", *words])
+            return ": ".join(["**not measured**", *words])
         low, high = row.get("at_least", -math.inf), row.get("at_most", math.inf)
-        words.insert(0, "**kept**" if low <= value <= high else "**not kept**")
-    return ". ".join(words)
+        missed = "**not kept**" + (", on a busy machine" if disturbed(row, record) else "")
+        words.insert(0, "**kept**" if low <= value <= high else missed)
+    return ": ".join(words)
+
+
+def disturbed(row: dict[str, Any], record: bench.Record) -> bool:
+    """Whether the number is a time, and the machine was busy when it was taken."""
+    kind, _, rest = row["judge"].partition(":")
+    script, name, *_ = rest.split("|")
+    if kind == "figure" and record.figure(script, name).unit not in ("s", "ms"):
+        return False
+    return not all(found.quiet for found in record.findings if found.script == script)
 
 
 def references(document: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import tomllib
 from pathlib import Path
@@ -28,6 +29,7 @@ def promises() -> ModuleType:
 
 
 def timing(name, seconds, items=None):
+    items = None if items is None else float(items)
     return bench.Timing(name, items, 1, (seconds,) * 3, (seconds / 2,) * 3, None, 7.0)
 
 
@@ -75,13 +77,23 @@ def test_a_reference_becomes_what_was_measured(promises, reference, text, value)
 
 def test_a_verdict_follows_from_the_number(promises):
     row = {"judge": "figure:s|weight", "at_least": 2.0, "verdict": "heavy"}
-    assert promises.verdict(row, record()) == "**kept**. heavy"
-    assert promises.verdict({**row, "at_least": 4.0}, record()) == "**not kept**. heavy"
+    assert promises.verdict(row, record()) == "**kept**: heavy"
+    assert promises.verdict({**row, "at_least": 4.0}, record()) == "**not kept**: heavy"
     assert promises.verdict({"judge": "figure:s|weight", "at_most": 2}, record()) == "**not kept**"
     assert promises.verdict({"judge": "figure:s|none", "at_most": 2}, record()) == (
         "**not measured**"
     )
     assert promises.verdict({"verdict": "so"}, record()) == "so"
+
+
+def test_a_time_that_was_taken_on_a_busy_machine_is_told(promises):
+    (found,) = record().findings
+    loud = dataclasses.replace(MACHINE, load=5.0)
+    busy = bench.Record((dataclasses.replace(found, machine=loud),))
+    slow = {"judge": "time:s|work", "at_most": 0.5}
+    assert promises.verdict(slow, record()) == "**not kept**"
+    assert promises.verdict(slow, busy) == "**not kept**, on a busy machine"
+    assert promises.verdict({"judge": "figure:s|weight", "at_most": 2}, busy) == "**not kept**"
 
 
 def test_what_was_not_measured_is_said_and_what_cannot_be_is_an_error(promises):
@@ -107,7 +119,7 @@ def test_every_row_names_scripts_that_exist(promises, monkeypatch: pytest.Monkey
     assert len(named) > 40
     assert {name.partition(":")[2].partition("|")[0] for name in named} <= scripts
     for row in (row for guide in document["guide"] for row in guide["row"]):
-        words = row.get("command", "").split()
+        words = row.get("command", "").replace(";", " ").split()
         assert all((ROOT / word).is_file() for word in words if word.startswith("benchmarks/"))
         assert ("judge" in row) == ("at_least" in row or "at_most" in row)
         assert row.get("verdict") or "judge" in row

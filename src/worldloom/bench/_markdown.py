@@ -146,7 +146,8 @@ def _circumstances(record: Record) -> Iterator[str]:
     if alone := [found for found in record.findings if found.alone]:
         notes.append(f"{len(alone)} scripts ran without rivals")
     if notes:
-        yield "**How sure these figures are.** " + "; ".join(notes) + "."
+        text = "; ".join(notes) + "."
+        yield "**How sure these figures are.** " + text[0].upper() + text[1:]
         yield ""
     for script, why in record.failed.items():
         yield f"- `{script}` failed: {why}"
