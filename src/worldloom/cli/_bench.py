@@ -184,7 +184,7 @@ def _report(record: Record) -> Report:
             for growth in found.growths:
                 page.add(*_growth(growth))
             if found.figures:
-                rows = [figure_row(one) for one in found.figures]
+                rows = [figure_row(one, found.quiet) for one in found.figures]
                 page.add(report.Table(["figure", "measured", "promised at most"], rows))
     if record.failed:
         page.section("Failed", "\n".join(f"- `{n}`: {why}" for n, why in record.failed.items()))
