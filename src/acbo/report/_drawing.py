@@ -133,7 +133,10 @@ def draw_both(
     shown = [n if len(n) <= _LONGEST_NAME else n[: _LONGEST_NAME - 1] + "…" for n in names]
     box = max(64.0, 22 + 8.2 * max(len(name) for name in shown))
     found = []
-    for size, upright, most in (("wide", False, 7), ("narrow", True, max(2, int(330 // box)))):
+    for size, upright, most in (
+        ("wide", False, 7),
+        ("narrow", True, max(2, int(300 // (box + 14)))),
+    ):
         found_layout = layout(probabilities, most=most)
         along, across = (94.0, box + 14) if upright else (box + 84, 62.0)
         centres, width, height = found_layout.places(along=along, across=across, upright=upright)
@@ -153,7 +156,7 @@ def draw_both(
                 f'text-anchor="middle">{report.escape(shown[k])}</text></g>'
             )
         # A small graph is not blown up to the width of the page.
-        widest = width * min(1.6, max(1.1, 420 / width))
+        widest = width * min(1.35, max(1.1, 420 / width))
         found.append(
             f'<svg class="{size}" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'style="max-width: {widest:.0f}px" role="img" '

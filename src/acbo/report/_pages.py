@@ -86,7 +86,7 @@ def steps_table(recording: Recording) -> tuple[list[str], list[list[str]]]:
         ]
         for k in range(len(recording.worth))
     ]
-    return ["set", f"{target} seen", "worth", "best so far"], rows
+    return ["set", f"{target} seen", "worth", "best"], rows
 
 
 def add_discovery_scores(page: report.Report, scores: Sequence[DiscoveryScores]) -> report.Report:

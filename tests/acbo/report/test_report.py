@@ -188,7 +188,7 @@ def test_the_replay_holds_the_recording():
     assert "number 5: B set to -3.00, Y seen at 3.50; 100 % of what" in html
     assert "<S>" not in html
     columns, rows = steps_table(told)
-    assert columns == ["set", "Y seen", "worth", "best so far"]
+    assert columns == ["set", "Y seen", "worth", "best"]
     assert rows[-1] == ["5. B = -3.00", "3.500", "1.000", "1.000"]
 
 
