@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from worldloom.bench._overview import (
@@ -11,6 +11,7 @@ from worldloom.bench._overview import (
     figure_row,
     growth_columns,
     growth_rows,
+    without_empty,
 )
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ def page(record: Record) -> str:
     return "\n".join(_lines(record)).rstrip() + "\n"
 
 
-def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A Markdown table; a column without a single entry is left out."""
-    names, body = list(headings), [list(row) for row in rows]
-    used = [place for place in range(len(names)) if any(row[place] for row in body)]
-    lines = [[names[place] for place in used], ["---"] * len(used)]
-    lines += [[row[place].replace("|", "\\|") for place in used] for row in body]
+    names, body = without_empty(headings, rows)
+    lines = [names, ["---"] * len(names)]
+    lines += [[cell.replace("|", "\\|") for cell in row] for row in body]
     return ["| " + " | ".join(line) + " |" for line in lines] + [""]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,15 @@ def figure_row(one: Figure, quiet: bool) -> tuple[str, ...]:
     return one.name, f"{figure(one.value)} {one.unit}".strip(), held
 
 
+def without_empty(
+    headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that have not a single entry."""
+    body = [list(row) for row in rows]
+    used = [place for place, _ in enumerate(headings) if any(row[place] for row in body)]
+    return [headings[p] for p in used], [[row[p] for p in used] for row in body]
+
+
 def size(count: float | int) -> str:
     """Bytes as people write them: `2.30 KB`."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
@@ -101,11 +110,11 @@ def tables(record: Record) -> Group:
 
     def table(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
         made = Table(box=box.SIMPLE_HEAD, title=Text(title, "bold"), title_justify="left")
-        used = [place for place, _ in enumerate(headings) if any(row[place] for row in rows)]
-        for place in used:
-            made.add_column(headings[place], overflow="fold")
-        for row in rows:
-            made.add_row(*(Text(row[place]) for place in used))
+        names, body = without_empty(headings, rows)
+        for name in names:
+            made.add_column(name, overflow="fold")
+        for row in body:
+            made.add_row(*map(Text, row))
         return made
 
     shown: list[Table | Text] = []

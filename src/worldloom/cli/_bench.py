@@ -156,7 +156,7 @@ def _show(record: Record, config: Bench) -> int:
 def _report(record: Record) -> Report:
     """The page: the largest ratio of each group on top, then everything, group by group."""
     from worldloom import report
-    from worldloom.bench._overview import figure_row
+    from worldloom.bench._overview import CASE_COLUMNS, case_rows, figure_row, without_empty
     from worldloom.bench._result import figure
 
     page = report.Report(
@@ -178,6 +178,9 @@ def _report(record: Record) -> Report:
             page.headline(f"{figure(value)}x", words, detail=case.title, command=command)
     for group, findings in record.groups.items():
         page.section(group, _circumstances(findings))
+        rows = [row for found in findings for case in found.cases for row in case_rows(case)]
+        if rows:
+            page.add(report.Table(*without_empty(CASE_COLUMNS, rows)))
         for found in findings:
             for case in found.cases:
                 page.add(report.Benchmark(case.comparison, caption=case.title))
@@ -185,7 +188,8 @@ def _report(record: Record) -> Report:
                 page.add(*_growth(growth))
             if found.figures:
                 rows = [figure_row(one, found.quiet) for one in found.figures]
-                page.add(report.Table(["figure", "measured", "promised at most"], rows))
+                headings = ["figure", "measured", "promised at most"]
+                page.add(report.Table(*without_empty(headings, rows)))
     if record.failed:
         page.section("Failed", "\n".join(f"- `{n}`: {why}" for n, why in record.failed.items()))
     return page
@@ -193,7 +197,7 @@ def _report(record: Record) -> Report:
 
 def _growth(growth: Growth) -> tuple:
     from worldloom import report
-    from worldloom.bench._overview import growth_columns, growth_rows
+    from worldloom.bench._overview import growth_columns, growth_rows, without_empty
 
     good = [name for name in growth.sizes if name not in growth.comparison.failures]
     timings = [growth.comparison[name] for name in good]
@@ -209,17 +213,15 @@ def _growth(growth: Growth) -> tuple:
         y_label=f"{growth.comparison.unit}/s",
         x_scale="log",
     )
-    return chart, report.Table(list(growth_columns(growth)), list(growth_rows(growth)))
+    return chart, report.Table(*without_empty(growth_columns(growth), growth_rows(growth)))
 
 
 def _circumstances(findings: list[Findings]) -> str:
     lines = []
     for found in findings:
-        how = " ".join(["--quick"] * found.quick + ["--alone"] * found.alone)
-        lines.append(
-            f"- `python benchmarks/{found.script}.py {how}`".replace(" `", "`")
-            + f": {found.took:.0f} s, load {found.machine.load} before"
-        )
+        words = ["python", f"benchmarks/{found.script}.py"]
+        words += ["--quick"] * found.quick + ["--alone"] * found.alone
+        lines.append(f"- `{' '.join(words)}`: {found.took:.0f} s, load {found.machine.load} before")
     return "\n".join(lines)
 
 
