@@ -93,6 +93,7 @@ LONG = {
     "docs/acbo/training.md",
     "docs/arc/conformance.md",
     "docs/arc/watching.md",
+    "docs/trace/tracking.md",
     "jaxarc/utils",
 }
 

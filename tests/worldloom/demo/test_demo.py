@@ -99,16 +99,20 @@ def test_the_measurement_is_kept_and_nothing_failed(left):
     assert found.ratio("worldloom.run").value > 0.05
 
 
-def test_the_last_line_is_the_page_and_the_second_start_compiles_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("chapters", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_last_line_is_the_page_and_the_second_start_compiles_nothing(
+    chapters, tmp_path, monkeypatch
+):
     monkeypatch.setenv("WORLDLOOM_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
     code = (
         "from pathlib import Path; from worldloom import demo; import sys;"
-        "demo.main(Path(sys.argv[1]), scale=demo.Scale(side=4, length=2, rounds=1))"
+        "scale = demo.Scale(side=4, length=2, rounds=1, chapters=sys.argv[2] == 'True');"
+        "demo.main(Path(sys.argv[1]), scale=scale)"
     )
     for compiled in (True, False):
         done = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)],
+            [sys.executable, "-c", code, str(tmp_path), str(chapters)],
             capture_output=True,
             text=True,
             timeout=240,
