@@ -76,7 +76,7 @@ def operations(step, *args):
 
 def steps(script, options):
     hidden = (16,) if options.quick else (16, 128, 512)
-    sizes = (2, 8) if options.quick else (2, 8, 32, 128)
+    sizes = (8,) if options.quick else (2, 8, 32, 128)
     for width in hidden:
         model = create_parent_set_model({"hidden_dim": width, "layers": 2})
         step = create_jax_surrogate_train_step(model, optax.sgd(1e-2))
