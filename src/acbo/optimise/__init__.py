@@ -19,7 +19,9 @@ from acbo.optimise._environment import act as act
 from acbo.optimise._environment import begin as begin
 from acbo.optimise._environment import look as look
 from acbo.optimise._environment import play as play
+from acbo.optimise._estimates import Belief as Belief
 from acbo.optimise._estimates import Effects as Effects
+from acbo.optimise._estimates import believed_effects as believed_effects
 from acbo.optimise._estimates import effects as effects
 from acbo.optimise._estimates import path_effects as path_effects
 from acbo.optimise._named import PROBLEMS as PROBLEMS
@@ -31,6 +33,7 @@ from acbo.optimise._problem import ProblemPrior as ProblemPrior
 __all__ = [
     "PROBLEMS",
     "Action",
+    "Belief",
     "Effects",
     "Game",
     "GaussianProcess",
@@ -43,6 +46,7 @@ __all__ = [
     "View",
     "act",
     "begin",
+    "believed_effects",
     "best_action",
     "effects",
     "greedy_correlation",

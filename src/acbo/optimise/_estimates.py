@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from acbo.optimise._environment import View
 from acbo.optimise._solve import solve_positive
+
+# In deviations of the target, when a variable is at its limit.
+_LARGEST_EFFECT = 6.0
+_LEAST_DOUBT = 0.25
 
 
 class Effects(NamedTuple):
@@ -77,3 +81,46 @@ def path_effects(view: View, edges: Float[Array, "d d"]) -> Float[Array, " d"]:
         walk = slopes.T @ walk * (1 - eye[view.target])
         reach = reach + walk
     return reach * found.scale[view.target] / found.scale
+
+
+class Belief(NamedTuple):
+    """What is believed of the effects on the target, for each variable, in raw units.
+
+    **Attributes:**
+
+    - `mean`: the target's change per unit of a variable that is set.
+    - `deviation`: how far that may be off.
+    """
+
+    mean: Float[Array, " d"]
+    deviation: Float[Array, " d"]
+
+
+def believed_effects(
+    key: PRNGKeyArray, view: View, edges: Float[Array, "d d"], *, graphs: int = 16
+) -> Belief:
+    """Effects along the paths of graphs drawn from `edges`, joined with what setting has shown.
+
+    Draws that disagree are doubt about the graph. Where a variable was set, what was then seen
+    counts by its own error, so that a wrong belief does not outlive its test.
+    """
+    d = edges.shape[0]
+    u, v = jax.random.uniform(key, (2, graphs, d, d))
+    drawn = u < edges[None]
+    # Of two directions that were both drawn, one stays.
+    first = v < (edges / jnp.maximum(edges + edges.T, 1e-9))[None]
+    upper = jnp.triu(jnp.ones((d, d), bool), 1)[None]
+    first = jnp.where(upper, first, ~jnp.swapaxes(first, 1, 2))
+    drawn = drawn & (first | ~jnp.swapaxes(drawn, 1, 2))
+    along = jax.vmap(lambda graph: path_effects(view, graph))(drawn.astype(edges.dtype))
+
+    found = effects(view)
+    largest = _LARGEST_EFFECT * found.scale[view.target] / view.limit
+    along = jnp.clip(along, -largest, largest)
+    doubt = along.var(axis=0) + (_LEAST_DOUBT * found.scale[view.target] / view.limit) ** 2
+    energy = jnp.where(view.samples.intervened, view.samples.values**2, 0.0).sum(axis=0)
+    shown = found.slope * (energy + 1.0)  # energy times the slope without its pull towards 0
+    variance = found.scale[view.target] ** 2
+    precision = 1 / doubt + energy / variance
+    mean = (along.mean(axis=0) / doubt + shown / variance) / precision
+    return Belief(mean, jnp.sqrt(1 / precision))

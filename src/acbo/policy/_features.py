@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.optimise import View, effects, path_effects
+from acbo.optimise import View, believed_effects, effects
 from acbo.scm import standardise
 from acbo.surrogate import Surrogate
 
@@ -18,8 +18,9 @@ class Features(NamedTuple):
 
     **Attributes:**
 
-    - `effect`: the best guess of the target's change, in its own deviations, when a variable is set
-      to its limit.
+    - `effect`: what is believed of the target's change, in its own deviations, when a variable is
+      set to its limit.
+    - `doubt`: the standard deviation of that belief.
     - `numbers`: beliefs and estimates of size about 1.
     - `tokens`: the surrogate's embedding of the pair (variable, target), both ways.
     - `allowed`: which variables may be set.
@@ -27,6 +28,7 @@ class Features(NamedTuple):
     """
 
     effect: Float[Array, " d"]
+    doubt: Float[Array, " d"]
     numbers: Float[Array, "d 10"]
     tokens: Float[Array, "d twice_hidden"]
     allowed: Bool[Array, " d"]
@@ -43,22 +45,21 @@ def features(view: View, surrogate: Surrogate) -> Features:
     y = view.target
     found = effects(view)
     unit = view.limit / found.scale[y]
-    along = path_effects(view, edges) * unit
-    direct, error = found.slope * unit, found.error * unit
-    # Two guesses: along believed paths, and from the samples in which the variable was set. The
-    # second has a known error; the first is trusted like a few samples.
-    trust = found.times_set / (found.times_set + 3.0)
-    effect = jnp.where(view.allowed, trust * direct + (1 - trust) * along, 0.0)
+    # The same view has the same features: the graphs drawn depend on nothing else.
+    key = jax.random.fold_in(jax.random.key(0), view.used)
+    belief = believed_effects(key, view, edges)
+    effect = jnp.where(view.allowed, belief.mean * unit, 0.0)
+    doubt = jnp.where(view.allowed, belief.deviation * unit, 0.0)
 
     left = 1 - view.used.astype(jnp.float32) / jnp.maximum(view.budget, 1).astype(jnp.float32)
     numbers = jnp.stack(
         [
             edges[:, y],
             edges[y, :],
-            jnp.tanh(along / 4),
-            jnp.tanh(direct / 4),
             jnp.tanh(effect / 4),
-            jnp.tanh(error / 4),
+            jnp.tanh(doubt),
+            jnp.tanh(found.slope * unit / 4),
+            jnp.tanh(found.error * unit / 4),
             found.times_set / 3.0,
             found.correlation,
             jnp.log(found.scale / found.scale[y]) / 2,
@@ -67,4 +68,4 @@ def features(view: View, surrogate: Surrogate) -> Features:
         axis=-1,
     )
     tokens = jnp.concatenate([prediction.tokens[:, y], prediction.tokens[y, :]], axis=-1)
-    return Features(effect, numbers, tokens, view.allowed, view.limit)
+    return Features(effect, doubt, numbers, tokens, view.allowed, view.limit)

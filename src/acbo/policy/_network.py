@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 
 
 class PolicyNetwork(eqx.Module):
-    """Starts as "set the variable of largest believed effect to its limit", and learns from there.
+    """Starts as "set the variable whose effect may be largest to its limit", and learns from there.
 
     Every variable is treated alike; it knows of the others through means over them.
     """
@@ -41,6 +41,7 @@ class PolicyNetwork(eqx.Module):
     compare: eqx.nn.Linear
     say: eqx.nn.Linear
     sharpness: Float[Array, ""]
+    curiosity: Float[Array, ""]
     log_spread: Float[Array, ""]
 
     def __init__(self, tokens: int, *, hidden: int = 64, key: PRNGKeyArray):
@@ -50,7 +51,8 @@ class PolicyNetwork(eqx.Module):
         self.compare = eqx.nn.Linear(2 * hidden, hidden, key=keys[2])
         say = eqx.nn.Linear(hidden, 2, key=keys[3])
         self.say = jax.tree.map(lambda leaf: 0.01 * leaf, say)
-        self.sharpness = jnp.float32(2.0)
+        self.sharpness = jnp.float32(4.0)
+        self.curiosity = jnp.float32(1.5)
         self.log_spread = jnp.float32(-2.0)
 
     def __call__(self, seen: Features) -> Choice:
@@ -61,7 +63,8 @@ class PolicyNetwork(eqx.Module):
         mean = (x * here).sum(axis=0, keepdims=True) / jnp.maximum(here.sum(), 1.0)
         x = jnp.concatenate([x, jnp.broadcast_to(mean, x.shape)], axis=-1)
         said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
-        logits = self.sharpness * jnp.abs(seen.effect) + 4 * said[:, 0]
+        reach = jnp.abs(seen.effect) + self.curiosity * seen.doubt
+        logits = self.sharpness * reach + 4 * said[:, 0]
         centre = 1.2 * jnp.tanh(4 * seen.effect + 4 * said[:, 1])
         return Choice(
             jnp.where(seen.allowed, logits, -1e9),

@@ -40,4 +40,4 @@ CURRICULUM = Curriculum(
 )
 
 CALIBRATION = Lesson(variables=(2, 5), rows=(32, 128), batch=128)
-POLICY = GRPOConfig(problems=32, group_size=8, total_steps=600)
+POLICY = GRPOConfig(problems=32, group_size=8, total_steps=300)

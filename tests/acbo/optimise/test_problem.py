@@ -11,6 +11,7 @@ from acbo.optimise import (
     ProblemPrior,
     act,
     begin,
+    believed_effects,
     best_action,
     effects,
     look,
@@ -151,6 +152,46 @@ def test_path_effects_of_the_true_graph_are_the_total_effects(problem):
     others = np.arange(6) != int(problem.target)
     np.testing.assert_allclose(guess[others], truth[others], atol=0.12)
     assert np.abs(truth[others]).max() > 0.5
+
+
+@pytest.fixture(scope="module")
+def believed():
+    return jax.jit(lambda view, edges: believed_effects(jax.random.key(0), view, edges))
+
+
+@pytest.fixture(scope="module")
+def well_known(problem):
+    """A view with so many samples that the graph is all that can be in doubt."""
+    return look(begin(jax.random.key(7), problem, observed=4000, budget=1), problem, 1)
+
+
+def test_a_sure_graph_leaves_little_doubt_about_effects(problem, believed, well_known):
+    edges = problem.scm.graph.edges.astype(jnp.float32)
+    sure = believed(well_known, edges)
+    others = np.asarray(problem.allowed)
+    np.testing.assert_allclose(
+        np.asarray(sure.mean)[others], total_effects(problem)[others], atol=0.12
+    )
+    causes = problem.scm.graph.edges[:, problem.target]
+    unsure = believed(well_known, edges.at[:, problem.target].multiply(0.5))
+    assert (unsure.deviation >= sure.deviation - 1e-6).all()
+    assert (np.asarray(unsure.deviation)[np.asarray(causes)] > 2 * sure.deviation.min()).all()
+
+
+def test_what_setting_has_shown_outlives_a_wrong_belief(problem, believed, well_known):
+    """The target is seen at 1.5 whenever a variable is set to 3; the graph says: no effect."""
+    variable = int(np.flatnonzero(np.asarray(problem.allowed))[0])
+    rows = jnp.arange(4001) < 400
+    here = rows[:, None] & (jnp.arange(6) == variable)[None, :]
+    at_target = rows[:, None] & (jnp.arange(6) == problem.target)[None, :]
+    values = jnp.where(here, 3.0, jnp.where(at_target, 1.5, well_known.samples.values))
+    samples = well_known.samples._replace(values=values, intervened=here)
+    told = believed(well_known._replace(samples=samples), jnp.zeros((6, 6)))
+    before = believed(well_known, jnp.zeros((6, 6)))
+    centre = float(effects(well_known._replace(samples=samples)).centre[problem.target])
+    assert float(told.mean[variable]) == pytest.approx((1.5 - centre) / 3, rel=0.1)
+    assert float(told.deviation[variable]) < 0.5 * float(before.deviation[variable])
+    assert float(before.mean[variable]) == pytest.approx(0.0, abs=0.02)
 
 
 def test_what_is_no_game(problem):
