@@ -30,7 +30,7 @@ from rich import box  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-import acbo
+import acbo  # noqa: E402
 from acbo import exact, metrics  # noqa: E402
 from worldloom import bench  # noqa: E402
 
@@ -99,7 +99,7 @@ def exact_posterior(cell: Cell, batch: Batch) -> Answer:
 
 
 def discovered(cell: Cell, batch: Batch) -> Answer:
-    """The network in the package, by its public door: checks, standardising and padding included."""
+    """The network in the package, by its public door: checks and padding are included."""
 
     def answer(values: jax.Array, intervened: jax.Array) -> jax.Array:
         found = acbo.discover(np.asarray(values), np.asarray(intervened))
