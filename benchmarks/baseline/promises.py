@@ -27,7 +27,7 @@ import math
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from worldloom import bench
 from worldloom.bench._draw import duration, magnitude
@@ -43,20 +43,29 @@ HEADINGS = ("promised", "measured here", "command", "verdict")
 KINDS = {"ratio", "cpu", "compile", "time", "rate", "times", "each", "figure"}
 
 
-def look_up(record: bench.Record, reference: str) -> tuple[str, float]:
-    """The text for what stands in braces, and its number."""
+class Found(NamedTuple):
+    """What stands in braces: as text, as a number, and the interval of that, if it has one."""
+
+    text: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def look_up(record: bench.Record, reference: str) -> Found:
+    """What was measured under a name."""
     kind, _, rest = reference.partition(":")
     if kind not in KINDS:
         raise ValueError(f"{reference!r}: no kind of figure {kind!r}; there are {sorted(KINDS)}")
     script, name, *more = rest.split("|")
     if kind == "figure":
         one = record.figure(script, name)
-        return f"{figure(one.value)} {one.unit}".strip(), one.value
+        return Found(f"{figure(one.value)} {one.unit}".strip(), one.value)
     if kind in ("times", "each") or (kind == "rate" and more):
         growth = record.growth(script, name).comparison
         timing, ratio = growth[more[0]], growth.ratio(more[0])
         if kind == "times":
-            return str(ratio), ratio.value
+            return _ratio(ratio)
         if kind == "rate":
             return _rate(timing.rate or 0, growth.unit)
         return _duration(timing.median / (timing.items or 1))
@@ -64,22 +73,26 @@ def look_up(record: bench.Record, reference: str) -> tuple[str, float]:
     timing = case.comparison[case.ours]
     if kind == "ratio":
         ratio = case.ratio(more[0])
-        return ("failed", 0.0) if ratio is None else (str(ratio), ratio.value)
+        return Found("failed", 0.0) if ratio is None else _ratio(ratio)
     if kind == "cpu":
         busy = case.cpu_ratio(more[0]) or 0.0
-        return f"{figure(busy)}x", busy
+        return Found(f"{figure(busy)}x", busy)
     if kind == "rate":
         return _rate(timing.rate or 0, case.comparison.unit)
     compiling = case.compile_seconds(case.ours) or 0.0
     return _duration(compiling if kind == "compile" else timing.median)
 
 
-def _rate(rate: float, unit: str) -> tuple[str, float]:
-    return f"{magnitude(rate)} {unit}/s", rate
+def _ratio(ratio: bench.Ratio) -> Found:
+    return Found(str(ratio), ratio.value, ratio.low, ratio.high)
 
 
-def _duration(seconds: float) -> tuple[str, float]:
-    return duration(seconds), seconds
+def _rate(rate: float, unit: str) -> Found:
+    return Found(f"{magnitude(rate)} {unit}/s", rate)
+
+
+def _duration(seconds: float) -> Found:
+    return Found(duration(seconds), seconds)
 
 
 def filled(text: str, record: bench.Record) -> str:
@@ -87,7 +100,7 @@ def filled(text: str, record: bench.Record) -> str:
 
     def replace(match: re.Match[str]) -> str:
         try:
-            return look_up(record, match[1])[0]
+            return look_up(record, match[1]).text
         except KeyError:
             return "(not in this run)"
 
@@ -95,16 +108,24 @@ def filled(text: str, record: bench.Record) -> str:
 
 
 def verdict(row: dict[str, Any], record: bench.Record) -> str:
-    """`kept` or `not kept` where the row says how to judge a number, and its remark."""
+    """`kept` or `not kept` where the row says how to judge a number, and its remark.
+
+    Where the limit lies inside the interval of a ratio, the verdict says that it is not sure.
+    """
     words = [" ".join(row["verdict"].split())] if row.get("verdict") else []
     if "judge" in row:
         try:
-            _, value = look_up(record, row["judge"])
+            found = look_up(record, row["judge"])
         except KeyError:
             return ": ".join(["**not measured**", *words])
         low, high = row.get("at_least", -math.inf), row.get("at_most", math.inf)
-        missed = "**not kept**" + (", on a busy machine" if disturbed(row, record) else "")
-        words.insert(0, "**kept**" if low <= value <= high else missed)
+        word = "**kept**" if low <= found.value <= high else "**not kept**"
+        if found.low is not None and found.high is not None:
+            unsure = any(found.low < limit < found.high for limit in (low, high))
+            word += ", but not surely" * unsure
+        if "not kept" in word and disturbed(row, record):
+            word += ", on a busy machine"
+        words.insert(0, word)
     return ": ".join(words)
 
 

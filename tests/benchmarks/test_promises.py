@@ -70,9 +70,9 @@ def record() -> bench.Record:
     ],
 )
 def test_a_reference_becomes_what_was_measured(promises, reference, text, value):
-    found, number = promises.look_up(record(), reference)
-    assert found == text
-    assert number == pytest.approx(value)
+    found = promises.look_up(record(), reference)
+    assert found.text == text
+    assert found.value == pytest.approx(value)
 
 
 def test_a_verdict_follows_from_the_number(promises):
@@ -84,6 +84,21 @@ def test_a_verdict_follows_from_the_number(promises):
         "**not measured**"
     )
     assert promises.verdict({"verdict": "so"}, record()) == "so"
+
+
+def test_a_limit_inside_the_interval_leaves_the_verdict_open(promises):
+    (found,) = record().findings
+    walls = {"slow": (4.0, 4.0, 4.0), "ours": (1.0, 2.0, 4.0)}
+    timings = tuple(
+        dataclasses.replace(t, wall=walls[t.name]) for t in found.cases[0].comparison.timings
+    )
+    noisy = dataclasses.replace(found.cases[0].comparison, timings=timings)
+    noisy = bench.Record((dataclasses.replace(found, cases=(bench.Case(noisy, "ours", "slow"),)),))
+    row = {"judge": "ratio:s|work|slow", "at_least": 1.5}
+    assert promises.verdict(row, record()) == "**kept**"
+    assert promises.verdict(row, noisy) == "**kept**, but not surely"
+    assert promises.verdict({**row, "at_least": 3}, noisy) == "**not kept**, but not surely"
+    assert promises.verdict({**row, "at_least": 9}, noisy) == "**not kept**"
 
 
 def test_a_time_that_was_taken_on_a_busy_machine_is_told(promises):
