@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import hypothesis
@@ -34,9 +36,30 @@ CONFIG = training.PPOConfig(
 )
 
 
+def environment(actions: Any):
+    tasks = training.tiny_tasks(side=2)
+    return training.environment_for(tasks, actions=actions, operations=(1, 2, 3, 4, 34))
+
+
 @pytest.fixture(scope="module")
 def env():
-    return training.environment_for(training.tiny_tasks(side=2), operations=(1, 2, 3, 4, 34))
+    return environment("point")
+
+
+@functools.cache
+def setting(actions: str):
+    """A network, and what 8 worlds played in 3 steps; compiled once for all tests."""
+    env = environment(actions)
+    network = new_network(env)
+    # A network without an opinion has heads so small that mistakes in them would not show.
+    network = eqx.tree_at(lambda n: (n.operation, n.wishes), network, replace_fn=lambda x: 10 * x)
+    flat = played_in(env, network, 24, seed=2)
+    return env, network, jax.tree.map(lambda x: np.asarray(x).reshape(3, 8, *x.shape[1:]), flat)
+
+
+def part_of(played: training.Experience, part: int) -> training.Experience:
+    """Every second world, of all steps: the same on any number of devices."""
+    return jax.tree.map(lambda x: x[:, part::2].reshape(12, *x.shape[2:]), played)
 
 
 @hypothesis.given(st.integers(0, 2**31), st.floats(0, 1), st.floats(0, 1))
@@ -111,13 +134,9 @@ def _gradient(network, played):
 
 
 @pytest.mark.parametrize("actions", [pytest.param("point", marks=pytest.mark.slow), "bbox"])
-def test_the_loss_and_its_gradient_are_those_of_another_hand(env, actions):
-    if actions == "bbox":
-        env = training.environment_for(env.tasks, actions="bbox", operations=(1, 2, 3, 4, 34))
-    network = new_network(env)
-    # A network without an opinion has heads so small that mistakes in them would not show.
-    network = eqx.tree_at(lambda n: (n.operation, n.wishes), network, replace_fn=lambda x: 10 * x)
-    played = played_in(env, network, 8, seed=2)
+def test_the_loss_and_its_gradient_are_those_of_another_hand(actions):
+    _, network, played = setting(actions)
+    played = part_of(played, 0)
     gradient, losses = _gradient(network, played)
     mine = parameters_of(network)
     expected = oracle_loss(mine, played, CONFIG)
@@ -133,10 +152,8 @@ def test_the_loss_and_its_gradient_are_those_of_another_hand(env, actions):
     np.testing.assert_allclose(found, (slope[0] - slope[1]) / 2e-7, rtol=2e-3)
 
 
-def test_an_update_on_two_devices_is_adam_on_the_gradient_of_all_worlds(env):
-    network = new_network(env)
-    flat = played_in(env, network, 24, seed=3)
-    played = jax.tree.map(lambda x: x.reshape(3, 8, *x.shape[1:]), flat)
+def test_an_update_on_two_devices_is_adam_on_the_gradient_of_all_worlds():
+    env, network, played = setting("bbox")
     devices = mesh.worlds_mesh()
     step = training.TrainStep(env.buffer, env.config, CONFIG, devices)
     memory = CONFIG.optimiser().init(eqx.filter(network, eqx.is_array))
@@ -149,9 +166,6 @@ def test_an_update_on_two_devices_is_adam_on_the_gradient_of_all_worlds(env):
     learned, _, _, _ = eqx.filter_jit(learn)(played, network, memory)
 
     def gradient_of(part: int):
-        """Every second world, of all steps: the same on any number of devices."""
-        some = jax.tree.map(lambda x: x[:, part::2].reshape(12, *x.shape[2:]), played)
-
         def take(parameters):
             names = [f.name for f in dataclasses.fields(network) if f.name in parameters]
             now = eqx.tree_at(
@@ -159,7 +173,7 @@ def test_an_update_on_two_devices_is_adam_on_the_gradient_of_all_worlds(env):
                 network,
                 [jnp.asarray(parameters[name], jnp.float32) for name in names],
             )
-            return parameters_of(_gradient(now, some)[0])
+            return parameters_of(_gradient(now, part_of(played, part))[0])
 
         return take
 
