@@ -20,7 +20,7 @@ WORDS += ["--operations", "1", "2", "3", "4", "--episode-steps", "4", "--seed", 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--dataset", "AGI9"], "no data set 'AGI9'; there are: tiny, AGI1-train"),
+        (["--dataset", "AGI9"], "no data set 'AGI9'; there are: tiny, AGI1, AGI1-train"),
         (["--subset", "huge"], "no subset 'huge'; there are: up-to-5x5"),
         (["--tasks", "hole-9"], "tiny has no task 'hole-9'; ids like it: hole-1"),
         (["--worlds", "10"], "--worlds=10"),
