@@ -242,7 +242,7 @@ def test_a_recording_is_what_was_played():
         assert min(abs(value - limit) for limit in limits[variable]) < 1e-3
     # What is believed before the first step is what the first samples say.
     game = begin(jax.random.key(3), problem, observed=6, budget=3)
-    first = jax.nn.sigmoid(jax.jit(network)(standardise(game.samples)).edge_logits)
+    first = jax.nn.sigmoid(eqx.filter_jit(network)(standardise(game.samples)).edge_logits)
     np.testing.assert_allclose(told.beliefs[0], first, atol=1e-5)
     assert np.abs(told.beliefs[1] - told.beliefs[0]).max() > 1e-4
     assert OptimisationReplay(told).render().html
