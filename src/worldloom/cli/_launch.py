@@ -55,6 +55,7 @@ COMMAND = Command(
     examples=(
         ("worldloom launch -n 2 -- python train.py", "two processes, one device each"),
         ("worldloom launch -n 2 --devices-per-process 4 -- python train.py", "eight devices"),
+        ("worldloom launch -n 2 -- worldloom trace run flow.pvd", "particles split over two"),
     ),
     details="""
 The program calls worldloom.mesh.start(), which joins the processes. When one of them fails, the
