@@ -40,6 +40,7 @@ PAGE = HERE.parents[1] / "docs" / "promises.md"
 HEADINGS = ("promised", "measured here", "command", "verdict")
 
 
+SIZES = ("KB", "KiB", "%", "times smaller")  # units that no busy machine changes
 KINDS = {"ratio", "cpu", "compile", "time", "rate", "times", "each", "figure"}
 
 
@@ -130,10 +131,10 @@ def verdict(row: dict[str, Any], record: bench.Record) -> str:
 
 
 def disturbed(row: dict[str, Any], record: bench.Record) -> bool:
-    """Whether the number is a time, and the machine was busy when it was taken."""
+    """Whether the number depends on times, and the machine was busy when they were taken."""
     kind, _, rest = row["judge"].partition(":")
     script, name, *_ = rest.split("|")
-    if kind == "figure" and record.figure(script, name).unit not in ("s", "ms"):
+    if kind == "figure" and record.figure(script, name).unit in SIZES:
         return False
     return not all(found.quiet for found in record.findings if found.script == script)
 

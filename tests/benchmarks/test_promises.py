@@ -50,7 +50,7 @@ def record() -> bench.Record:
         MACHINE,
         (bench.Case(pair, "ours", "slow"),),
         (bench.Growth(sizes, "worlds", {"one": 1, "ten": 10}),),
-        (bench.Figure("weight", 3.0, "kg"),),
+        (bench.Figure("weight", 3.0, "KB"),),
     )
     return bench.Record((found,))
 
@@ -66,7 +66,7 @@ def record() -> bench.Record:
         ("rate:s|more|ten", "5.00 steps/s", 5.0),
         ("times:s|more|ten", "5.00x (5.00-5.00)", 5.0),
         ("each:s|more|ten", "200 ms", 0.2),
-        ("figure:s|weight", "3.00 kg", 3.0),
+        ("figure:s|weight", "3.00 KB", 3.0),
     ],
 )
 def test_a_reference_becomes_what_was_measured(promises, reference, text, value):
@@ -113,7 +113,7 @@ def test_a_time_that_was_taken_on_a_busy_machine_is_told(promises):
 
 def test_what_was_not_measured_is_said_and_what_cannot_be_is_an_error(promises):
     assert promises.filled("{figure:s|weight} and {figure:t|x}", record()) == (
-        "3.00 kg and (not in this run)"
+        "3.00 KB and (not in this run)"
     )
     with pytest.raises(ValueError, match="no kind of figure 'weight'"):
         promises.filled("{weight:s|x}", record())
