@@ -71,6 +71,7 @@ def test_likely_edges_lead_to_later_layers(seed, d, most):
     assert max(map(len, variables)) <= most
     depth = {i: k for k, layer in enumerate(found.layers) for i in layer}
     for i, j in np.argwhere(edges).tolist():
+        assert depth[i] < depth[j]
         passed = [depth[lane] for lane in found.routes[i, j]]
         assert passed == list(range(depth[i] + 1, depth[j])), "one lane in each layer between"
     centres, width, height = found.places(along=50.0, across=80.0, upright=True)
