@@ -18,7 +18,7 @@ BOX = [[0.0] * 3, [1.0] * 3]
 
 def steps_of(particles: int) -> int:
     """Steps of one call, so that it takes a second or less."""
-    return 300 if particles <= 10**5 else 30 if particles <= 10**6 else 10
+    return 300 if particles <= 10**4 else 30 if particles <= 10**6 else 10
 
 
 def setup(*, case: Sequence[int], peak: str, dtype: str = "float32") -> Callable[[], Any]:
