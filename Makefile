@@ -48,8 +48,8 @@ check: $(READY)  ## Lint, format, types, import rules, docs build.
 docs: $(READY)  ## Build the documentation into site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(READY)  ## Run every benchmark script.
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(READY)  ## Run every benchmark script, rivals too.
+	$(BIN)/worldloom bench --rivals
 
 bench-gate: $(READY)  ## Fail where a ratio to naive code fell below the kept one.
 	$(BIN)/python benchmarks/baseline/gate.py

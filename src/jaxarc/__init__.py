@@ -115,6 +115,7 @@ __getattr__, __dir__ = lazy_exports(
         "data",
         "envs",
         "operations",
+        "training",
         "utils",
     ),
 )

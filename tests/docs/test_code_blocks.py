@@ -88,12 +88,15 @@ DOCUMENTS = documents()
 DOCSTRINGS = docstrings()
 # Half a minute or more of compilation each; what they show has quick tests of its own.
 LONG = {
+    "acbo/evaluation",
     "acbo/exact",
     "acbo/surrogate",
     "docs/acbo/training.md",
     "docs/arc/conformance.md",
     "docs/arc/watching.md",
+    "docs/arc/training.md",
     "docs/trace/tracking.md",
+    "jaxarc/training",
     "jaxarc/utils",
 }
 

@@ -65,7 +65,8 @@ class PolicyNetwork(eqx.Module):
         said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
         reach = jnp.abs(seen.effect) + self.curiosity * seen.doubt
         logits = self.sharpness * reach + 4 * said[:, 0]
-        centre = 1.2 * jnp.tanh(4 * seen.effect + 4 * said[:, 1])
+        # Beyond the limit even where the effect is small: a target that rises, rises to the end.
+        centre = 1.4 * jnp.tanh(16 * seen.effect + 4 * said[:, 1])
         return Choice(
             jnp.where(seen.allowed, logits, -1e9),
             centre,

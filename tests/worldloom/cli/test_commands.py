@@ -14,57 +14,6 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def scripts(tmp_path: Path) -> Path:
-    folder = tmp_path / "benchmarks"
-    folder.mkdir()
-    (folder / "quiet.py").write_text("print('quiet ran')\n")
-    (folder / "knows.py").write_text(
-        "import sys; print('knows', '--quick' in sys.argv, \"--quick\")\n"
-    )
-    (folder / "_helper.py").write_text("raise SystemExit('not a benchmark')\n")
-    return folder
-
-
-def test_bench_lists_the_scripts(scripts: Path, capfd: pytest.CaptureFixture[str]):
-    assert main(["bench", "--list"]) == 0
-    assert capfd.readouterr().out.split() == ["knows", "quiet"]
-
-
-def test_bench_runs_the_scripts_that_are_named(scripts: Path, capfd: pytest.CaptureFixture[str]):
-    assert main(["bench", "quiet"]) == 0
-    assert capfd.readouterr().out == "== quiet\nquiet ran\n"
-    assert main(["bench", "--quick"]) == 0
-    shown = capfd.readouterr().out
-    assert "knows True" in shown
-    assert "== quiet (has no --quick: runs in full)\nquiet ran" in shown
-    assert main(["bench", "knows"]) == 0
-    assert "knows False" in capfd.readouterr().out
-
-
-def test_bench_fails_where_a_script_fails_and_still_runs_the_others(
-    scripts: Path, capfd: pytest.CaptureFixture[str]
-):
-    (scripts / "a_broken.py").write_text("raise SystemExit(3)\n")
-    assert main(["bench"]) == 1
-    shown = capfd.readouterr()
-    assert "quiet ran" in shown.out
-    assert "failed: a_broken" in shown.err
-
-
-def test_bench_suggests_a_name(scripts: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["bench", "quit"]) == 2
-    assert "Did you mean 'quiet'? There are: knows, quiet" in capsys.readouterr().err
-
-
-def test_bench_says_where_the_scripts_are(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    monkeypatch.setattr("worldloom.cli._bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
-    assert main(["bench"]) == 2
-    assert "in a checkout of the repository" in capsys.readouterr().err
-
-
 def test_launch_runs_the_command_as_often_as_asked(capfd: pytest.CaptureFixture[str]):
     code = "import os; print(sorted(k for k in os.environ if k == 'HOME'))"
     assert main(["launch", "-n", "3", "--", sys.executable, "-c", code]) == 0
