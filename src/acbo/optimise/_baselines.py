@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from acbo._solve import solve_positive
 from acbo.optimise._environment import Action, View
 from acbo.optimise._estimates import effects
 from acbo.optimise._problem import Problem, choices
-from acbo.optimise._solve import solve_positive
 
 _GRID = 13
 

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from acbo._solve import solve_positive
 from acbo.optimise._environment import View
-from acbo.optimise._solve import solve_positive
 
 # In deviations of the target, when a variable is at its limit.
 _LARGEST_EFFECT = 6.0

@@ -13,9 +13,9 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_factor, solve_triangular
 from jaxtyping import Array, Float
 
+from acbo._solve import determinant_and_form
 from acbo.scm import Samples
 
 COUNT = 5
@@ -74,17 +74,30 @@ _ORDER_OF = (np.arange(2 * _ORDERS + 1) + 1) // 2
 _VARIANCE = np.exp(-0.5 * (_ORDER_OF * _PITCH * _WIDTH) ** 2)
 
 
-def _log_evidence(gram: Array, moment: Array, energy: Array, count: Array, prior: Array) -> Array:
-    """Log evidence of regressions, up to a constant of the target. Batched along the first axes."""
-    size = gram.shape[-1]
+def _log_evidence(
+    gram: Float[Array, "m m"],
+    moment: Float[Array, " m"],
+    energy: Float[Array, ""],
+    count: Float[Array, ""],
+    prior: Float[Array, " m"],
+) -> Float[Array, ""]:
+    """Log evidence of a regression, up to a constant of the target."""
     root = jnp.sqrt(prior)
-    scaled = gram * (root[:, None] * root[None, :]).reshape((1,) * (gram.ndim - 2) + (size, size))
-    eye = jnp.eye(size).reshape((1,) * (gram.ndim - 2) + (size, size))
-    factor, _ = cho_factor(scaled + eye, lower=True)
-    told = moment * root.reshape((1,) * (moment.ndim - 1) + (size,))
-    solved = solve_triangular(factor, told[..., None], lower=True)[..., 0]
-    left = jnp.maximum(energy - (solved**2).sum(axis=-1), 1e-3 * energy)
-    determinant = 2 * jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    scaled = gram * (root[:, None] * root[None, :]) + jnp.eye(gram.shape[0])
+    determinant, explained = determinant_and_form(scaled, moment * root)
+    return _from_parts(determinant, explained, energy, count)
+
+
+def _log_evidence_of_nothing(
+    total: Float[Array, " d"], energy: Float[Array, " d"], count: Float[Array, " d"]
+) -> Float[Array, " d"]:
+    """The same for each target, with a constant as the only feature."""
+    scaled = 1 + _GAIN * count
+    return _from_parts(jnp.log(scaled), _GAIN * total**2 / scaled, energy, count)
+
+
+def _from_parts(determinant: Array, explained: Array, energy: Array, count: Array) -> Array:
+    left = jnp.maximum(energy - explained, 1e-3 * energy)
     return -0.5 * determinant - (_SHAPE + count / 2) * jnp.log(_RATE + left / 2)
 
 
@@ -114,14 +127,13 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     variance = jnp.asarray(_VARIANCE, x.dtype)
 
     # The constant is a feature too; it has no say about causes.
-    nothing = _log_evidence(
-        count[:, None, None], target.sum(axis=0)[:, None], energy, count, jnp.full(1, _GAIN)
+    nothing = _log_evidence_of_nothing(target.sum(axis=0), energy, count)
+    of_sets = jax.vmap(
+        jax.vmap(_log_evidence, in_axes=(0, 0, None, None, None)), in_axes=(0, 0, 0, 0, None)
     )
     single_gram = jnp.einsum("abp,jip->jiab", products, jnp.einsum("inp,nj->jip", waves, free))
     single_moment = jnp.einsum("ina,nj->jia", waves[..., :few], target)
-    single = _log_evidence(
-        single_gram, single_moment, energy[:, None], count[:, None], _GAIN * variance
-    )
+    single = of_sets(single_gram, single_moment, energy, count, _GAIN * variance)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
 
@@ -137,7 +149,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     pair_moment = _cross(near[..., :few], target)[:, first, :, second]
     pair_moment = jnp.swapaxes(pair_moment, 0, 1).reshape(d, len(first), few**2)
     prior = _GAIN * (variance[:, None] * variance[None, :]).reshape(-1)
-    pairs = _log_evidence(pair_gram, pair_moment, energy[:, None], count[:, None], prior)
+    pairs = of_sets(pair_gram, pair_moment, energy, count, prior)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])
     pairs = jnp.where(exists, pairs - nothing[:, None], -jnp.inf)  # [j, pair]
 

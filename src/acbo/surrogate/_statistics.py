@@ -6,9 +6,11 @@ part of the network begins where these end.
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from acbo._solve import inverse_positive, solve_positive
 from acbo.scm import Samples
 
 COUNT = 15
@@ -35,12 +37,12 @@ def pair_statistics(samples: Samples) -> Float[Array, "d d 15"]:
 
     calm_covariance = (x * calm).T @ x / jnp.maximum(calm_count, 1.0)
     free_covariance = x.T @ (x * free) / free_count[None, :]
-    pooled = jnp.linalg.inv(x.T @ x / n + _RIDGE * eye)
+    pooled = inverse_positive(x.T @ x / n + _RIDGE * eye)
     partial = -pooled / jnp.sqrt(_outer(jnp.diagonal(pooled)))
 
     # Regression of j on all others, over the rows in which j follows its causes.
     gram = jnp.einsum("nj,na,nb->jab", free, x, x) / free_count[:, None, None]
-    inverse = jnp.linalg.inv(gram + _RIDGE * eye[None])
+    inverse = jax.vmap(inverse_positive)(gram + _RIDGE * eye[None])
     own = jnp.diagonal(inverse, axis1=1, axis2=2)  # [j, i]
     at_j = jnp.take_along_axis(inverse, jnp.arange(d)[:, None, None], axis=2)[..., 0]  # [j, i]
     own_j = jnp.diagonal(own)
@@ -55,7 +57,7 @@ def pair_statistics(samples: Samples) -> Float[Array, "d d 15"]:
     effect = (x * m).T @ (x * free) / (energy + 0.5)[:, None]
     certainty = effect * jnp.sqrt(energy)[:, None]
     total = effect * (1 - eye) + eye
-    direct = jnp.linalg.inv(total.T @ total + 0.05 * eye) @ total.T
+    direct = solve_positive(total.T @ total + 0.05 * eye, total.T)
     swing = (m.T @ (x**2 * free)) / (set_count + 1.0)[:, None]
     surprise = (m.T @ residual**2) / ((set_count + 1.0)[:, None] * (spread + 0.02)[None, :])
     drift = (x * m).T @ residual / (energy + 0.5)[:, None]

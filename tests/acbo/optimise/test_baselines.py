@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from acbo._solve import solve_positive
 from acbo.optimise import (
     GaussianProcess,
     begin,
@@ -20,7 +21,6 @@ from acbo.optimise import (
     round_robin,
 )
 from acbo.optimise._baselines import _posterior
-from acbo.optimise._solve import solve_positive
 
 SOLVE = jax.jit(solve_positive)
 
