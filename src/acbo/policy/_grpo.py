@@ -41,6 +41,7 @@ class GRPOConfig:
     - `clip_ratio`: how far an action's probability may move in one step and still count.
     - `entropy_coeff`: reward for not deciding too early.
     - `kl_penalty_coeff`: how strongly the policy is held to the one that training began with.
+    - `improvement_coeff`: reward for exceeding the best intervention so far.
     - `information_coeff`: reward for what the surrogate learns about the causes of the target.
     - `variables`, `observed`, `budget`: sizes of the problems; interventions in a rollout.
     - `prior`: where problems come from.
@@ -54,6 +55,7 @@ class GRPOConfig:
     clip_ratio: float = 0.2
     entropy_coeff: float = 0.003
     kl_penalty_coeff: float = 0.0
+    improvement_coeff: float = 0.0
     information_coeff: float = 0.0
     epochs: int = 3
     variables: tuple[int, int] = (3, 5)
@@ -117,14 +119,16 @@ def collect(
             choice = network(seen)
             decision = draw(choose, choice)
             action = Action(decision.variable, jnp.clip(decision.share, -1.0, 1.0) * view.limit)
+            before = jnp.maximum(game.best, 0.0)
             game, made = act(see, game, action, problem)
+            improved = jnp.maximum(game.best, 0.0) - before
             known = _certainty(seen)
             out = (
                 seen,
                 decision,
                 log_probability(choice, decision),
                 made.worth,
-                made.reward,
+                made.reward + config.improvement_coeff * improved,
                 known,
             )
             return game, out

@@ -41,5 +41,10 @@ CURRICULUM = Curriculum(
 
 CALIBRATION = Lesson(variables=(2, 5), rows=(32, 128), batch=128)
 POLICY = GRPOConfig(
-    problems=64, group_size=8, total_steps=200, learning_rate=5e-4, variables=(4, 5)
+    problems=32,
+    group_size=8,
+    total_steps=150,
+    learning_rate=5e-4,
+    improvement_coeff=5.0,
+    variables=(4, 5),
 )
