@@ -62,10 +62,12 @@ def test_every_cell_reaches_its_goal(cell):
 
 
 @pytest.mark.slow
-def test_the_policy_finds_the_best_intervention():
+def test_the_policy_finds_good_interventions_soon():
     scores = evaluate_policy("learned", CONTESTS[0], problems=256, key=jax.random.key(3))
-    assert float(scores.best.high) >= 0.98
-    assert float(scores.mean.high) >= 0.94
+    assert float(scores.best.estimate) >= 0.94
+    assert float(scores.mean.estimate) >= 0.91
+    blind = evaluate_policy("linear-ucb", CONTESTS[0], problems=256, key=jax.random.key(3))
+    assert float(scores.mean.estimate) > float(blind.mean.estimate) + 0.2
 
 
 @pytest.mark.slow
