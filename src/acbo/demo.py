@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 import acbo
-from acbo.evaluation import evaluate_policy
 from acbo.metrics import edge_auroc
 from acbo.optimise import ProblemPrior
 from acbo.report import add_graph, add_optimisation, record_optimisation
@@ -20,14 +19,14 @@ from acbo.scm import Family, Study
 from worldloom import bench, report
 
 SEED = 7
-NAMES = ("rain", "soil", "seed", "sun", "pests", "leaves", "roots", "yield")
+NAMES = tuple("ABCDEFGH")
 
 
-def add_to(page: report.Report, *, problems: int = 256, rounds: int = 3) -> str:
+def add_to(page: report.Report, *, rounds: int = 3) -> str:
     """Find a graph, choose interventions, add a chapter about it, and say how it went.
 
     The system is made up, so that the truth is known: eight variables, mechanisms that are smooth
-    and not linear, 200 samples, half of them under an intervention.
+    and not linear, 120 samples, half of them under an intervention.
     """
     family = Family(mechanism="fourier")
     study = jax.jit(_eight)(jax.random.key(SEED))
@@ -40,16 +39,12 @@ def add_to(page: report.Report, *, problems: int = 256, rounds: int = 3) -> str:
 
     compared = _measure(family, rounds)
     ratio, rate = compared.ratio("ACBO").value, compared["ACBO"].rate or 0.0
-    ours, chance = (
-        float(evaluate_policy(policy, problems=problems, key=jax.random.key(SEED)).best.estimate)
-        for policy in ("learned", "random")
-    )
     add_graph(
         page,
         found.edge_probabilities,
         NAMES,
         heading="Causes found, and used",
-        text="Eight variables that cause each other by smooth functions nobody told us, 200 "
+        text="Eight variables that cause each other by smooth functions nobody told us, 120 "
         "samples. A network that learned from made-up systems reads the table once and says which "
         f"variable causes which (area under the curve here: **{score:.2f}**; 0.5 is "
         "guessing, 1 is perfect). Systems to learn from are drawn on the device, "
@@ -57,17 +52,18 @@ def add_to(page: report.Report, *, problems: int = 256, rounds: int = 3) -> str:
         "Python that does the same, measured in this run.",
         truth=truth,
     )
-    problem = ProblemPrior().problem(jax.random.key(SEED), 5)
-    add_optimisation(page, record_optimisation(problem, "learned", key=jax.random.key(SEED)))
+    problem = jax.jit(lambda key: ProblemPrior().problem(key, 5))(jax.random.key(SEED))
+    played = record_optimisation(problem, "learned", key=jax.random.key(SEED))
+    add_optimisation(page, played)
     return (
         f"a graph of {len(NAMES)} variables found (AUROC {score:.2f}); {rate:,.0f} systems "
-        f"drawn a second, {ratio:,.0f}x a Python loop; interventions reach "
-        f"{ours:.2f} of the best possible (random: {chance:.2f})"
+        f"drawn a second, {ratio:,.0f}x a Python loop; {len(played.worth)} interventions reach "
+        f"{played.best[-1]:.2f} of the best possible"
     )
 
 
 def _eight(key: PRNGKeyArray) -> Study:
-    return Family(mechanism="fourier").study(key, len(NAMES), 200, interventional=0.5)
+    return Family(mechanism="fourier").study(key, len(NAMES), 120, interventional=0.5)
 
 
 def _measure(family: Family, rounds: int) -> bench.Comparison:
