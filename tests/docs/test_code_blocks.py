@@ -86,16 +86,21 @@ def docstrings() -> dict[str, list[tuple[str, list[Block]]]]:
 
 DOCUMENTS = documents()
 DOCSTRINGS = docstrings()
-# Half a minute or more of compilation each; what they show has quick tests of its own.
+# Up to a minute of compilation each; what they show has quick tests of its own.
 LONG = {
     "acbo/evaluation",
     "acbo/exact",
+    "acbo/optimise",
     "acbo/surrogate",
+    "acbo/training",
     "docs/acbo/training.md",
     "docs/arc/conformance.md",
-    "docs/arc/watching.md",
     "docs/arc/training.md",
+    "docs/arc/watching.md",
     "docs/trace/tracking.md",
+    "jaxarc/data",
+    "jaxarc/envs",
+    "jaxarc/testing",
     "jaxarc/training",
     "jaxarc/utils",
 }

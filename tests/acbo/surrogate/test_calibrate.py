@@ -30,6 +30,7 @@ def test_padding_has_no_say():
     assert float(best_temperature(logits, edges, variables)) == pytest.approx(0.25)
 
 
+@pytest.mark.slow
 def test_a_calibrated_network_divides_its_log_odds_and_nothing_else():
     network = Surrogate(SurrogateConfig(hidden=8, blocks=2, heads=2), key=jax.random.key(0))
     study = jax.jit(jax.vmap(lambda key: Family().study(key, 3, 16)))(

@@ -81,7 +81,7 @@ def test_gradient_with_respect_to_a_parameter():
     assert np.allclose(slope, [-np.sin(0.7), np.cos(0.7)], atol=1e-4)
 
 
-@pytest.mark.parametrize("make", [grid_field, tet_field])
+@pytest.mark.parametrize("make", [grid_field, pytest.param(tet_field, marks=pytest.mark.slow)])
 def test_the_jacobian_of_the_flow_map_is_that_of_finite_differences(make):
     field = make()
     seed = np.full((1, field.dim), 0.43)
