@@ -20,6 +20,7 @@ from worldloom import bench, report
 
 SEED = 7
 NAMES = tuple("ABCDEFGH")
+FAMILY = Family(mechanism="fourier")
 
 
 def add_to(page: report.Report, *, rounds: int = 3) -> str:
@@ -28,7 +29,6 @@ def add_to(page: report.Report, *, rounds: int = 3) -> str:
     The system is made up, so that the truth is known: eight variables, mechanisms that are smooth
     and not linear, 120 samples, half of them under an intervention.
     """
-    family = Family(mechanism="fourier")
     study = jax.jit(_eight)(jax.random.key(SEED))
     samples = study.samples
     truth = np.asarray(study.scm.graph.edges)
@@ -37,7 +37,7 @@ def add_to(page: report.Report, *, rounds: int = 3) -> str:
     )
     score = float(edge_auroc(jnp.asarray(found.edge_probabilities), study.scm.graph.edges))
 
-    compared = _measure(family, rounds)
+    compared = _measure(rounds)
     ratio, rate = compared.ratio("ACBO").value, compared["ACBO"].rate or 0.0
     add_graph(
         page,
@@ -63,14 +63,14 @@ def add_to(page: report.Report, *, rounds: int = 3) -> str:
 
 
 def _eight(key: PRNGKeyArray) -> Study:
-    return Family(mechanism="fourier").study(key, len(NAMES), 120, interventional=0.5)
+    return FAMILY.study(key, len(NAMES), 120, interventional=0.5)
 
 
-def _measure(family: Family, rounds: int) -> bench.Comparison:
+def _measure(rounds: int) -> bench.Comparison:
     """Systems of five variables with tables of 100 samples: on the device, and one by one."""
     many = 256
     keys = jax.random.split(jax.random.key(0), many)
-    draw = jax.jit(jax.vmap(lambda key: family.study(key, 5, 100, interventional=0.5).samples))
+    draw = jax.jit(jax.vmap(lambda key: FAMILY.study(key, 5, 100, interventional=0.5).samples))
     return bench.compare(
         {"a Python loop": python_study(5, 100), "ACBO": lambda: draw(keys)},
         items={"a Python loop": 1, "ACBO": many},
@@ -84,7 +84,7 @@ def _measure(family: Family, rounds: int) -> bench.Comparison:
 def python_study(d: int, n: int, *, waves: int = 32) -> Callable[[], list[list[float]]]:
     """A function that draws one system with smooth mechanisms and a table of it, in plain Python.
 
-    It draws what `Family(mechanism="fourier")` draws, number by number.
+    It draws what `FAMILY` draws, number by number.
     """
     rng = random.Random(0)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from acbo.cli._options import as_text, check_page, load_surrogate, plain_warnings
-from worldloom.cli import Command, UsageError
+from acbo._errors import AcboWarning
+from acbo.cli._options import as_text, check_page, load_surrogate
+from worldloom.cli import Command, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     from acbo.discovery import Discovery
@@ -57,7 +58,7 @@ def run(config: Discover) -> None:
     if not config.data:
         raise UsageError("name the file that holds the samples, such as cells.csv")
     network = load_surrogate(config.surrogate)
-    with plain_warnings():
+    with plain_warnings(AcboWarning):
         from acbo.data import read_data
         from acbo.discovery import discover
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from acbo.cli._options import (
-    FileCommand,
     as_text,
     check_at_least,
     check_page,
@@ -17,7 +16,7 @@ from acbo.cli._options import (
     load_surrogate,
     told_by_flags,
 )
-from worldloom.cli import UsageError
+from worldloom.cli import FileCommand, UsageError
 
 if TYPE_CHECKING:
     from acbo.optimise import Problem

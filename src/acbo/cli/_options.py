@@ -1,51 +1,18 @@
-"""What the commands share: files of networks, warnings as lines, tables as text."""
+"""What the commands share: files of networks, checks of flags, tables as text."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import UsageError
 
 if TYPE_CHECKING:
     from acbo.policy import PolicyNetwork
     from acbo.surrogate import Surrogate
-
-C = TypeVar("C")
-
-
-class FileCommand(Command[C]):
-    """A command whose first word may be a YAML file with all of its values."""
-
-    def parse(self, words: Sequence[str], prog: str) -> C:
-        """See `Command.parse`; `optimise run.yaml` is short for `optimise --config run.yaml`."""
-        if words and words[0].endswith((".yaml", ".yml")):
-            words = ["--config", *words]
-        return super().parse(words, prog)
-
-
-@contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Our warnings as one line on stderr, without a place in our code."""
-    from acbo._errors import AcboWarning
-
-    with warnings.catch_warnings():
-        show = warnings.showwarning
-
-        def line(message: Any, category: Any, *place: Any, **more: Any) -> None:
-            if issubclass(category, AcboWarning):
-                print(f"worldloom: warning: {message}", file=sys.stderr)
-            else:
-                show(message, category, *place, **more)
-
-        warnings.showwarning = line
-        warnings.simplefilter("always", AcboWarning)
-        yield
 
 
 @contextlib.contextmanager

@@ -151,7 +151,8 @@ def discover(
         )
     network = pretrained_surrogate() if network is None else network
     parts = math.ceil(n / _ROWS[-1])
-    predictions = [_predict(network, _padded(dataset, slice(k, None, parts))) for k in range(parts)]
+    table = dataset.standardised()
+    predictions = [_predict(network, _padded(table, slice(k, None, parts))) for k in range(parts)]
     prediction = jax.tree.map(lambda *leaves: sum(leaves) / parts, *predictions)
     logits = np.asarray(prediction.edge_logits, np.float64)[:d, :d]
     edges = over_orders(logits) if acyclic else 1 / (1 + np.exp(-logits))
@@ -165,8 +166,8 @@ def _predict(network: Surrogate, samples: Samples) -> Prediction:
 
 
 def _padded(dataset: Dataset, rows: slice) -> Samples:
-    """Some rows, standardised by all rows, in arrays of a size that has a program."""
-    values = dataset.standardised().values[rows]
+    """Some rows of a table, in arrays of a size that has a program."""
+    values = dataset.values[rows]
     intervened = dataset.intervened[rows]
     n, d = values.shape
     more = ((0, _next(n, _ROWS) - n), (0, _next(d, _VARIABLES) - d))

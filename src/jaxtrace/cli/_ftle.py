@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from jaxtrace._errors import TraceWarning
 from jaxtrace.cli._options import (
     Box,
     Clock,
-    FileCommand,
     Flow,
     Walls,
     boundary,
     check_ending,
     field,
-    plain_warnings,
 )
-from worldloom.cli import UsageError
+from worldloom.cli import FileCommand, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +53,7 @@ def run(config: Ftle) -> None:
     from jaxtrace.analysis import ftle
     from jaxtrace.seeding import uniform_grid_seeds
 
-    with plain_warnings():
+    with plain_warnings(TraceWarning):
         dataset = config.open()
         bounds = config.box.bounds(dataset)
         resolution = _resolution(config, dataset.dim, np.asarray(bounds))

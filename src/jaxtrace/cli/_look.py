@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from jaxtrace.cli._options import Flow, check_ending, plain_warnings
-from worldloom.cli import Command, UsageError
+from jaxtrace._errors import TraceWarning
+from jaxtrace.cli._options import Flow, check_ending
+from worldloom.cli import Command, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     from jaxtrace.tracking import Trajectory
@@ -24,7 +25,7 @@ def info(config: Info) -> None:
     """Print what is known of a flow, or of tracks."""
     tracks = find_tracks(config.files)
     if tracks is None:
-        with plain_warnings():
+        with plain_warnings(TraceWarning):
             print(config.open().describe())
         return
     print(tracks)
@@ -78,7 +79,7 @@ def view(config: View) -> None:
     """Write the page and say where it is."""
     from jaxtrace.visualization import write_viewer
 
-    with plain_warnings():
+    with plain_warnings(TraceWarning):
         tracks = find_tracks(config.files) or _follow(config)
     path = write_viewer(
         tracks,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from jaxtrace.fields import Field
     from jaxtrace.io import Dataset
 
-C = TypeVar("C")
 Walls = Literal["none", "reflective", "periodic", "clamping", "absorbing", "outflow"]
 
 
@@ -170,35 +166,6 @@ def field(dataset: Dataset, walls: Walls, **options: Any) -> Field:
         low, high = dataset.bounds
         options["period"] = tuple(float(p) for p in high - low)
     return dataset.field(**options)
-
-
-class FileCommand(Command[C]):
-    """A command whose first word may be a YAML file with all of its values."""
-
-    def parse(self, words: Sequence[str], prog: str) -> C:
-        """See `Command.parse`; `run flow.yaml` is short for `run --config flow.yaml`."""
-        if words and words[0].endswith((".yaml", ".yml")):
-            words = ["--config", *words]
-        return super().parse(words, prog)
-
-
-@contextlib.contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Our warnings as one line on stderr, without a place in our code."""
-    from jaxtrace import TraceWarning
-
-    with warnings.catch_warnings():
-        show = warnings.showwarning
-
-        def line(message: Any, category: Any, *place: Any, **more: Any) -> None:
-            if issubclass(category, TraceWarning):
-                print(f"worldloom: warning: {message}", file=sys.stderr)
-            else:
-                show(message, category, *place, **more)
-
-        warnings.showwarning = line
-        warnings.simplefilter("always", TraceWarning)
-        yield
 
 
 def check_ending(out: Path, endings: Sequence[str]) -> None:

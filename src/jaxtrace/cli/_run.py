@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from jaxtrace._errors import TraceWarning
 from jaxtrace.cli._options import (
     Clock,
-    FileCommand,
     Flow,
     Seeds,
     Walls,
     boundary,
     check_ending,
     field,
-    plain_warnings,
 )
-from worldloom.cli import UsageError
+from worldloom.cli import FileCommand, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     from jaxtrace.io import Dataset
@@ -84,7 +83,7 @@ def run(config: Run) -> None:
     """Carry particles through a flow, write their tracks, and say how it went."""
     from worldloom import mesh
 
-    with mesh.joined() as first, plain_warnings():
+    with mesh.joined() as first, plain_warnings(TraceWarning):
         _run(config, first)
 
 

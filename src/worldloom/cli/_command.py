@@ -153,3 +153,13 @@ def _switches(cls: type, prefix: str) -> Iterator[str]:
                 dashed = prefix.replace("_", "-") if spelled != name else prefix
                 yield f"--{dashed}{spelled}"
                 yield f"--{dashed}no-{spelled}"
+
+
+class FileCommand(Command[C]):
+    """A command whose first word may be a YAML file with all of its values."""
+
+    def parse(self, words: Sequence[str], prog: str) -> C:
+        """See `Command.parse`; `run flow.yaml` is short for `run --config flow.yaml`."""
+        if words and words[0].endswith((".yaml", ".yml")):
+            words = ["--config", *words]
+        return super().parse(words, prog)

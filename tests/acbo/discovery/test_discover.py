@@ -112,9 +112,13 @@ def test_long_tables_are_taken_in_parts(network):
     assert np.isfinite(found.edge_probabilities).all()
 
 
-def test_it_prints_edges(network):
-    text = str(acbo.discover(table(), names=["rain", "river", "mud", "sun"], network=network))
-    assert "->" in text or text.startswith("no edge")
+def test_it_prints_likely_edges_best_first():
+    edges = np.zeros((3, 3), np.float32)
+    edges[0, 1], edges[2, 1], edges[1, 0] = 0.4, 0.9, 0.05
+    found = Discovery(("rain", "river", "mud"), edges, NOTHING_SAID)
+    assert str(found) == "  mud -> river  0.90\n rain -> river  0.40"
+    nothing = Discovery(("rain", "river", "mud"), 0 * edges, NOTHING_SAID)
+    assert str(nothing).startswith("no edge")
 
 
 @pytest.mark.parametrize(
