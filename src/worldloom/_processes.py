@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+from collections.abc import Iterator
+
 import jax
 import numpy as np
+
+_alone = contextvars.ContextVar("alone", default=False)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A block in which this process waits for no other: its runs and files are its own.
+
+    For work that processes share out among themselves, each part as if there were no others. Give
+    each part files of its own.
+
+    ```python
+    import jax
+    from worldloom import mesh
+
+    parts = ["north", "south", "east", "west"]
+    with mesh.alone():
+        for part in parts[jax.process_index() :: jax.process_count()]:
+            ...  # wl.run(..., checkpoint=wl.Checkpoint(f"runs/{part}"))
+    ```
+    """
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def count() -> int:
+    """How many processes do together what is done here."""
+    return 1 if _alone.get() else jax.process_count()
+
+
+def index() -> int:
+    """The number of this process among them."""
+    return 0 if _alone.get() else jax.process_index()
 
 
 def barrier(name: str) -> None:
     """Wait until every process has come to the point called `name`."""
-    if jax.process_count() > 1:
+    if count() > 1:
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(name)
@@ -16,7 +56,7 @@ def barrier(name: str) -> None:
 
 def agree(*values: int) -> tuple[int, ...]:
     """The values that the first process gave, on every process."""
-    if jax.process_count() == 1:
+    if count() == 1:
         return values
     from jax.experimental import multihost_utils
 

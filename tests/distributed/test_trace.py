@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray
@@ -42,17 +46,45 @@ def test_two_processes_leave_the_tracks_of_one(flow, capfd):
     assert out.count("two.nc") == 1, "figures are printed once"
     assert "7 in 2 dimensions" in out
     assert "2 processes, each with 1 x" in out
-    with xarray.open_dataset("one.nc") as one, xarray.open_dataset("two.nc") as two:
-        assert set(one) == set(two)
+    with xarray.open_dataset("one.nc") as one:
         assert 7 in one.sizes.values()
+    same("one.nc", "two.nc")
+
+
+def same(one, other):
+    with xarray.open_dataset(one) as one, xarray.open_dataset(other) as other:
+        assert set(one) == set(other)
         for name in one.variables:
-            np.testing.assert_array_equal(one[name].values, two[name].values, err_msg=name)
+            np.testing.assert_array_equal(one[name].values, other[name].values, err_msg=name)
+
+
+def test_other_processes_finish_what_two_began(flow, capfd):
+    """A worker is killed; one process goes on, and three do, each with the tracks of one."""
+    np.save("seeds.npy", np.random.default_rng(0).uniform(-0.9, 0.9, (50, 2)))
+    flow += ["--save-every", "5", "--diffusivity", "0.01"]
+    assert main([*flow, "-o", "one.nc"]) == 0
+    stopped = [*flow, "--checkpoint", "run", "--save-seconds", "0"]
+    assert launch("trace_run.py", "3", *stopped, "-o", "two.nc") == 128 + signal.SIGKILL
+    assert not Path("two.nc").exists()
+    begun = sorted(path.name for path in Path("run").iterdir())
+    assert "part1-of-8" in begun
+    assert "part7-of-8" not in begun, "it died in the middle"
+    shutil.copytree("run", "again")
+    assert main([*stopped, "-o", "alone.nc"]) == 0
+    same("one.nc", "alone.nc")
+    stopped[stopped.index("--checkpoint") + 1] = "again"
+    assert launch(*stopped, "-o", "three.nc", processes=3) == 0
+    same("one.nc", "three.nc")
+
+
+def test_a_checkpoint_of_another_run_is_refused(flow, capfd):
+    assert main([*flow, "--checkpoint", "run", "-o", "one.nc"]) == 0
+    assert main([*flow[:-1], "31", "--checkpoint", "run", "-o", "two.nc"]) != 0
+    assert "of another run" in capfd.readouterr().err
 
 
 def test_more_processes_than_particles(flow, capfd):
     np.save("seeds.npy", np.array([[0.5, 0.0], [0.0, 0.5]]))
     assert main([*flow, "-o", "one.nc"]) == 0
     assert launch(*flow, "-o", "three.nc", processes=3) == 0
-    with xarray.open_dataset("one.nc") as one, xarray.open_dataset("three.nc") as three:
-        for name in one.variables:
-            np.testing.assert_array_equal(one[name].values, three[name].values, err_msg=name)
+    same("one.nc", "three.nc")

@@ -68,6 +68,13 @@ class Run(Clock, Flow):
     window: int | None = None
     """Hold so many slices of the flow in memory at a time, and read others as they are needed."""
 
+    checkpoint: Path | None = None
+    """A folder to save the run in. A run that finds itself there goes on, with as many processes as
+    it likes."""
+
+    save_seconds: float = 60.0
+    """How often it is saved."""
+
     def __post_init__(self) -> None:
         if not self.out:
             raise UsageError("--out: name a file to write")
@@ -113,6 +120,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     import jax
 
     import jaxtrace as jt
+    import worldloom as wl
     from jaxtrace.cli._share import follow_share
 
     if config.memory_limit_gb is not None:
@@ -136,8 +144,9 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
             start, end = when["time_span"]
             steps = abs(end - start) / abs(when["dt"])
         every = max(1, round(steps / 200))
-    if jax.process_count() > 1:
-        return follow_share(tracker, seeds, release, save_every=every, **when)
+    saved = config.checkpoint and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds)
+    if saved or jax.process_count() > 1:
+        return follow_share(tracker, seeds, release, checkpoint=saved, save_every=every, **when)
     return tracker.track_particles(
         seeds, **when, release_times=release, save_every=every, progress="tracking"
     )

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from worldloom import store
-from worldloom._processes import barrier
+from worldloom import _processes, store
 from worldloom.loop._records import Column
 from worldloom.loop._sink import SinkError
 
@@ -40,7 +38,7 @@ class NpySink:
                 "or give another one"
             )
         self._index = {} if rows is None else _read_index(self.folder)
-        barrier("records-looked-at")
+        _processes.barrier("records-looked-at")
         self._maps: dict[str, np.memmap] = {}
         self._starts: dict[str, int] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +55,7 @@ class NpySink:
         """Write the files' pages to the disk, then say how many rows count."""
         for mapped in self._maps.values():
             mapped.flush()
-        barrier("records-flushed")
+        _processes.barrier("records-flushed")
         self._write_index(rows)
 
     def close(self, rows: Mapping[str, int]) -> dict[str, Any]:
@@ -66,7 +64,7 @@ class NpySink:
         self._maps.clear()
         for name, start in self._starts.items():
             store.resize_mapped(self._mine(name), rows[name] - start)
-        barrier("records-closed")
+        _processes.barrier("records-closed")
         return load_records(self.folder)
 
     def _open_column(self, column: Column, done: int) -> None:
@@ -94,15 +92,15 @@ class NpySink:
 
     def _mine(self, name: str) -> Path:
         """The file in which this process writes its part of a column."""
-        return self.folder / self._index[name]["parts"][-1]["files"][jax.process_index()]
+        return self.folder / self._index[name]["parts"][-1]["files"][_processes.index()]
 
     def _write_index(self, rows: Mapping[str, int]) -> None:
-        if jax.process_index() == 0:
+        if _processes.index() == 0:
             index = {name: {**entry, "rows": rows[name]} for name, entry in self._index.items()}
             temporary = self._index_file.with_suffix(".tmp")
             temporary.write_text(json.dumps(index, indent=1))
             os.replace(temporary, self._index_file)
-        barrier("records-index")
+        _processes.barrier("records-index")
 
 
 def load_records(folder: str | Path) -> dict[str, np.ndarray]:

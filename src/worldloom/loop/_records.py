@@ -10,6 +10,7 @@ import jax
 import jax.tree_util as jtu
 import numpy as np
 
+from worldloom import _processes
 from worldloom.loop._save import At, Final, Save, is_save
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
@@ -33,7 +34,7 @@ class Column:
     @property
     def box(self) -> Box:
         """The part of a row that this process holds."""
-        return self.boxes[jax.process_index()]
+        return self.boxes[_processes.index()]
 
     @property
     def local_shape(self) -> tuple[int, ...]:
@@ -157,8 +158,8 @@ def local_part(column: Column, array: jax.Array) -> np.ndarray:
 
 def _boxes(shape: tuple[int, ...], sharding: Any) -> tuple[Box, ...]:
     whole = tuple((0, size) for size in shape)
-    if sharding is None or jax.process_count() == 1:
-        return (whole,) * jax.process_count()
+    if sharding is None or _processes.count() == 1:
+        return (whole,) * _processes.count()
     held: dict[int, list[Box]] = {}
     for device, index in sharding.devices_indices_map(tuple(shape)).items():
         box = tuple(s.indices(size)[:2] for s, size in zip(index, shape, strict=True))
@@ -168,7 +169,7 @@ def _boxes(shape: tuple[int, ...], sharding: Any) -> tuple[Box, ...]:
             (min(s for s, _ in axis), max(e for _, e in axis))
             for axis in zip(*held[p], strict=True)
         )
-        for p in range(jax.process_count())
+        for p in range(_processes.count())
     )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
+from worldloom import _processes
 from worldloom._extras import import_extra
-from worldloom._processes import barrier
 from worldloom.loop._records import Column
 from worldloom.loop._sink import SinkError
 
@@ -41,8 +40,8 @@ class ZarrSink:
             )
         if rows is not None and not self.path.exists():
             raise SinkError(f"{self.path} holds no records of the run to resume")
-        barrier("zarr-looked-at")
-        if rows is None and jax.process_index() == 0:
+        _processes.barrier("zarr-looked-at")
+        if rows is None and _processes.index() == 0:
             group = zarr.create_group(self.path, overwrite=True)
             group.attrs["rows"] = {}
             for column in columns:
@@ -52,12 +51,12 @@ class ZarrSink:
                     dtype=column.dtype,
                     chunks=tuple(max(n, 1) for n in (self._rows(column), *column.local_shape)),
                 )
-        if rows is not None and jax.process_index() == 0:
+        if rows is not None and _processes.index() == 0:
             for column in columns:
                 zarr.open_array(self.path / column.name, mode="r+").resize(
                     (column.rows, *column.shape)
                 )
-        barrier("zarr-made")
+        _processes.barrier("zarr-made")
         self._group: Any = zarr.open_group(self.path, mode="r+")
         self._columns = {column.name: column for column in columns}
         self._held: dict[str, tuple[int, np.ndarray]] = {}
@@ -82,20 +81,20 @@ class ZarrSink:
         """Write what is held back; its chunk is written again, whole, when it is full."""
         for name, (first, held) in self._held.items():
             self._store(self._columns[name], first, held)
-        barrier("zarr-flushed")
-        if jax.process_index() == 0:
+        _processes.barrier("zarr-flushed")
+        if _processes.index() == 0:
             self._group.attrs["rows"] = dict(rows)
 
     def close(self, rows: Mapping[str, int]) -> dict[str, Any]:
         """Cut the arrays to the rows that were written, and open them for reading."""
         self.flush(rows)
-        barrier("zarr-closed")
-        if jax.process_index() == 0:
+        _processes.barrier("zarr-closed")
+        if _processes.index() == 0:
             for name, count in rows.items():
                 array = self._group[name]
                 if array.shape[0] != count:
                     array.resize((count, *array.shape[1:]))
-        barrier("zarr-cut")
+        _processes.barrier("zarr-cut")
         zarr = import_extra("zarr", extra="trace", purpose="reading records from Zarr")
         group = zarr.open_group(self.path, mode="r")
         return {name: group[name] for name in rows}

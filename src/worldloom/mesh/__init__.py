@@ -6,6 +6,7 @@ for one device runs unchanged on many: `shard` the state, run, `gather` the resu
 
 from __future__ import annotations
 
+from worldloom._processes import alone as alone
 from worldloom.mesh._arrays import gather as gather
 from worldloom.mesh._arrays import join as join
 from worldloom.mesh._arrays import replicate as replicate
@@ -30,6 +31,7 @@ __all__ = [
     "MeshError",
     "StartError",
     "abort",
+    "alone",
     "each_device",
     "gather",
     "join",

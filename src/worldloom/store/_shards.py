@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from worldloom import _processes
 from worldloom.store._format import Box
 from worldloom.store._leaves import elements, is_array
 
@@ -27,7 +28,7 @@ def my_boxes(leaves: Sequence[Any]) -> Iterator[Box]:
             for shard in leaf.addressable_shards:
                 if shard.replica_id == 0:
                     yield _box(number, shard.index, elements(shard.data))
-        elif is_array(leaf) and jax.process_index() == 0:
+        elif is_array(leaf) and _processes.index() == 0:
             yield _box(number, (), elements(leaf))
 
 

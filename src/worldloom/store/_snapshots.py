@@ -11,9 +11,9 @@ from errno import ENOENT
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 from jaxtyping import PyTree
 
+from worldloom import _processes
 from worldloom.store import _together
 from worldloom.store._archive import check_level
 from worldloom.store._errors import (
@@ -91,7 +91,7 @@ class Snapshots:
         """
         if step < 0:
             raise ArgumentError(f"step is {step}; it must not be negative.")
-        origin = Origin(step, jax.process_index(), jax.process_count())
+        origin = Origin(step, _processes.index(), _processes.count())
         writing = self.folder / _WRITING
         with _together.everyone(f"prepare snapshot {step}"):
             structure, found = take_apart(tree)

@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
+from worldloom import _processes
 from worldloom.store._errors import MismatchError, StoreError
 from worldloom.store._frames import raw_bytes
 from worldloom.store._leaves import elements, is_array
@@ -39,7 +39,7 @@ def agree(manifest: Manifest, leaves: Sequence[Any]) -> None:
 
     Arrays that are spread over the processes are left out of the comparison.
     """
-    if jax.process_count() == 1:
+    if _processes.count() == 1:
         return
     digest = hashlib.sha256(structure_of(manifest))
     for leaf in leaves:
@@ -56,7 +56,7 @@ def agree(manifest: Manifest, leaves: Sequence[Any]) -> None:
 
 def _gather(value: Any) -> np.ndarray:
     """The value of every process, along a new leading axis. Waits for all of them."""
-    if jax.process_count() == 1:
+    if _processes.count() == 1:
         return np.asarray(value)[None]
     from jax.experimental import multihost_utils
 
