@@ -14,7 +14,8 @@ class System:
     """A package on the engine.
 
     Its module `cli` has a tuple `COMMANDS` of [`worldloom.cli.Command`][]. Its module `demo` has a
-    function `add_to(page)` that adds a chapter to the page of `worldloom demo`.
+    function `add_to(page)` that adds a chapter to the page of `worldloom demo` and gives its
+    [`worldloom.demo.Line`][].
     """
 
     name: str

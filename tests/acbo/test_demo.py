@@ -10,9 +10,10 @@ from worldloom import report
 
 def test_the_chapter_finds_a_graph_and_chooses_interventions():
     page = report.Report("A page")
-    said = demo.add_to(page, rounds=1)
+    line = demo.add_to(page, rounds=1)
     score, reached = (
-        float(re.findall(pattern, said)[0]) for pattern in (r"AUROC ([\d.]+)", r"reach ([\d.]+)")
+        float(re.findall(pattern, line.found)[0])
+        for pattern in (r"AUROC ([\d.]+)", r"reach ([\d.]+)")
     )
     assert score > 0.8
     assert reached > 0.5

@@ -8,8 +8,8 @@ from worldloom import report
 
 def test_the_chapter_plays_real_tasks_and_shows_them():
     page = report.Report("A page")
-    said = demo.add_to(page, worlds=16, steps=demo.PATIENCE + 2)
-    solved, ended = map(int, re.findall(r"(\d+) of (\d+) episodes", said)[0])
+    line = demo.add_to(page, worlds=16, steps=demo.PATIENCE + 2, rounds=1)
+    solved, ended = map(int, re.findall(r"(\d+) of (\d+) episodes", line.found)[0])
     assert ended >= 16  # every world has run out of patience once
     assert solved <= ended
     html = page.html()

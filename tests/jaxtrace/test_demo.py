@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 import jaxtrace as jt
@@ -11,8 +9,9 @@ from worldloom import report
 
 def test_the_chapter_tracks_and_shows_particles():
     page = report.Report("A page")
-    said = demo.add_to(page, particles=200, steps=60, rounds=1)
-    assert float(re.findall(r"([\d.]+)x vectorised NumPy", said)[0]) > 0
+    line = demo.add_to(page, particles=200, steps=60, rounds=1)
+    assert line.comparison.baseline == "NumPy, whole arrays"
+    assert line.comparison.ratio(line.ours).value > 0
     html = page.html()
     assert 'class="tracks"' in html
     assert "200 particles" in html

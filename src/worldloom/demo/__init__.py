@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from worldloom.demo._main import Scale as Scale
 from worldloom.demo._main import main as main
+from worldloom.demo._table import Line as Line
 
-__all__ = ["Scale", "main"]
+__all__ = ["Line", "Scale", "main"]

@@ -17,8 +17,10 @@ from jaxtyping import Array, Int, UInt8
 from worldloom import batch, bench, mesh
 from worldloom._systems import systems_with
 from worldloom.compile import count_compiles
+from worldloom.demo import _table
 from worldloom.demo._naive import jit_loop, numpy_loop
 from worldloom.demo._page import Findings, make_page
+from worldloom.demo._table import Line
 from worldloom.demo._world import (
     SUBSTEPS,
     Worlds,
@@ -79,7 +81,6 @@ def main(out: Path, *, scale: Scale | None = None) -> Path:
             advance, worlds, jnp.int32(0), in_axes=(0, None), memory="8 GiB", donate_argnums=0
         )
         final = np.asarray(shades(result.state.v))
-    _say(comparison)
     comparison.to_json(out / "speed.json")
     findings = Findings(
         side=scale.side,
@@ -92,13 +93,25 @@ def main(out: Path, *, scale: Scale | None = None) -> Path:
         built=compiles.total,
     )
     page = make_page(findings)
+    patterns = int(np.asarray(result.records["fates"])[-1, 0])
+    lines = [
+        Line(
+            "worldloom",
+            f"{scale.side**2:,} worlds x {scale.length * SUBSTEPS:,} steps",
+            comparison,
+            "worldloom.run",
+            f"patterns in {patterns:,} worlds",
+        )
+    ]
     if scale.chapters:
         for system in systems_with("demo").values():
             _say(f"Running {system.package}")
-            _say(system.load("demo").add_to(page))
+            lines.append(system.load("demo").add_to(page))
+    _table.add_to(page, lines)
     path = page.save(out / "report.html")
     loaded = compiles.loaded.total()
     seconds = time.perf_counter() - began
+    _say(_table.for_console(lines))
     _say(f"{seconds:.1f} s; {compiles.total} programs compiled, {loaded} loaded from the cache")
     print(path, flush=True)
     return path

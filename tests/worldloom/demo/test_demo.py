@@ -14,6 +14,7 @@ from worldloom.demo import _main, _world
 from worldloom.demo._naive import jit_loop, numpy_loop, numpy_react
 
 SIDE = 8
+_NAIVE = "jit, one by one"
 SMALL = demo.Scale(side=SIDE, length=4, rounds=2, chapters=False)
 
 
@@ -28,6 +29,17 @@ def left(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "new folder"
     assert demo.main(out, scale=SMALL) == out / "report.html"
     return out
+
+
+def test_one_table_says_what_each_system_did(left):
+    page = (left / "report.html").read_text(encoding="utf-8")
+    assert "All of it in one table" in page
+    comparison = bench.Comparison.from_json(left / "speed.json")
+    line = demo.Line("worldloom", "64 worlds", comparison, "worldloom.run", "patterns")
+    system, work, rate, against, times, found = line.cells()
+    assert (system, work, against, found) == ("worldloom", "64 worlds", _NAIVE, "patterns")
+    assert rate.endswith(" steps")
+    assert times.startswith(f"{comparison.ratio('worldloom.run').value:,.0f}x (")
 
 
 def test_the_compiled_worlds_are_the_plain_numpy_ones(worlds):
