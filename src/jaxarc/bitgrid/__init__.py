@@ -33,7 +33,6 @@ from jaxarc.bitgrid._layout import lanes_for as lanes_for
 from jaxarc.bitgrid._layout import pack as pack
 from jaxarc.bitgrid._layout import pack_host as pack_host
 from jaxarc.bitgrid._layout import pack_mask as pack_mask
-from jaxarc.bitgrid._layout import pad_lanes as pad_lanes
 from jaxarc.bitgrid._layout import to_lanes as to_lanes
 from jaxarc.bitgrid._layout import unpack as unpack
 from jaxarc.bitgrid._layout import unpack_mask as unpack_mask
@@ -64,7 +63,6 @@ __all__ = [
     "pack",
     "pack_host",
     "pack_mask",
-    "pad_lanes",
     "paint",
     "recolour",
     "rectangle",

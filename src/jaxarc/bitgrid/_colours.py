@@ -55,9 +55,9 @@ def colour_at(
 ) -> Int32[Array, "*lanes"]:
     """The colour of one cell; 0 outside the canvas."""
     here = cell(grid.shape[1], row, column)
-    digits = [any_bits(plane & here) != 0 for plane in grid]
-    values = [jnp.where(digit, 1 << k, 0) for k, digit in enumerate(digits)]
-    return sum(values[1:], values[0]).astype(jnp.int32)
+    digits = any_bits(jnp.swapaxes(grid & here[None], 0, 1)) != 0
+    weights = jnp.asarray([1, 2, 4, 8], jnp.int32).reshape((4,) + (1,) * row.ndim)
+    return jnp.where(digits, weights, 0).sum(axis=0, dtype=jnp.int32)
 
 
 def recolour(

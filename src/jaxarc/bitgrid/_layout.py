@@ -65,9 +65,23 @@ def pack_host(cells: np.ndarray) -> np.ndarray:
     return np.stack(planes, axis=-3).view("<u4")[..., 0].astype(np.uint32)
 
 
-def to_lanes(tree: PyTree) -> PyTree:
-    """Move the leading axis of every leaf, the batch, to the end."""
-    return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), tree)
+def to_lanes(tree: PyTree, lanes: int | None = None) -> PyTree:
+    """Move the leading axis of every leaf, the batch, to the end.
+
+    With `lanes`, it is filled up to so many: with copies of the first numbers, and with zeros where
+    an entry is an array, which XLA does in the same pass over memory.
+    """
+
+    def move(leaf):
+        moved = jnp.moveaxis(leaf, 0, -1)
+        missing = 0 if lanes is None else lanes - moved.shape[-1]
+        if not missing:
+            return moved
+        if moved.ndim == 1:
+            return jnp.concatenate([moved, moved[:missing]])
+        return jnp.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, missing)])
+
+    return jax.tree.map(move, tree)
 
 
 def lanes_for(worlds: int) -> int:
@@ -81,16 +95,6 @@ def lanes_for(worlds: int) -> int:
         return worlds
     vectors = -(-worlds // 8)
     return 8 * (vectors + 1 - vectors % 2)
-
-
-def pad_lanes(tree: PyTree, lanes: int) -> PyTree:
-    """Fill the last axis of every leaf up to `lanes` with copies of the first ones."""
-
-    def fill(leaf):
-        missing = lanes - leaf.shape[-1]
-        return jnp.concatenate([leaf, leaf[..., :missing]], axis=-1) if missing else leaf
-
-    return jax.tree.map(fill, tree)
 
 
 def from_lanes(tree: PyTree) -> PyTree:

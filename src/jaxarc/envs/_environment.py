@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float32
 
-from jaxarc.bitgrid import from_lanes, lanes_for, pad_lanes, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
 from jaxarc.data import TaskBuffer, TaskSet, load
 from jaxarc.envs._config import ConfigError, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs._episode import begin
@@ -201,7 +201,7 @@ def _end_rollout(lanes, *, worlds, devices):
 @partial(jax.jit, static_argnames="config")
 def _step(states, actions, tasks, *, config):
     worlds = states.done.shape[0]
-    lanes = pad_lanes(to_lanes(states), lanes_for(worlds))
+    lanes = to_lanes(states, lanes_for(worlds))
     lanes, (_, shown, reward, done, info) = lane_step(lanes, actions, config, tasks)
     return worlds_of(lanes, worlds), shown, reward, done, info
 

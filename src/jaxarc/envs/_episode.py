@@ -26,9 +26,9 @@ ENDING = 16  # one world in so many begins anew at a time; under random actions 
 
 # What a new episode draws, and what it sets to 0.
 _DRAWN = (
-    *("grid", "height", "width", "clip", "clip_mask", "input", "input_height", "input_width"),
+    *("grid", "clip", "clip_mask", "input", "input_height", "input_width"),
     *("target", "target_height", "target_width", "similarity", "task_index", "pair_index"),
-    *("on_test_pair", "key", "action_history"),
+    *("key", "action_history"),
 )
 _CLEARED = ("step_count", "solved_demos", "solved_tests", "attempts", "done")
 
@@ -258,4 +258,12 @@ def restart(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer) -> ArcStat
     for name in _CLEARED:
         old = getattr(state, name)
         cleared[name] = jnp.where(state.done, jnp.zeros_like(old), old)
-    return dataclasses.replace(state, **drawn, **cleared)
+    testing = config.environment.episode_mode == "test"
+    return dataclasses.replace(
+        state,
+        **drawn,
+        **cleared,
+        height=jnp.where(state.done, drawn["input_height"], state.height),
+        width=jnp.where(state.done, drawn["input_width"], state.width),
+        on_test_pair=jnp.where(state.done, testing, state.on_test_pair),
+    )

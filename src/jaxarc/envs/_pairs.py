@@ -40,7 +40,8 @@ def finished(state: ArcState, max_attempts: int) -> UInt32[Array, " lanes"]:
 def is_open(state: ArcState, max_attempts: int) -> Bool[Array, " lanes"]:
     """Whether the test pair on the board may still be handed in."""
     here = state.pair_index.astype(jnp.uint32)
-    return ((finished(state, max_attempts) >> here) & 1) == 0
+    used = (state.attempts >> (4 * here)) & 15
+    return (used < max_attempts) & (((state.solved_tests >> here) & 1) == 0)
 
 
 class PairControl(eqx.Module):

@@ -13,7 +13,7 @@ import jax
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
-from jaxarc.bitgrid import lanes_for, pad_lanes
+from jaxarc.bitgrid import lanes_for, to_lanes
 from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import JaxArcConfig
 from jaxarc.envs._episode import begin
@@ -50,7 +50,7 @@ def begin_spread(
 
     def start(keys, tasks):
         worlds = keys.shape[0]
-        lanes = begin(pad_lanes(keys, lanes_for(worlds)), config, tasks)
+        lanes = begin(to_lanes(keys, lanes_for(worlds)), config, tasks)
         return lanes, observe(worlds_of(lanes, worlds), config, tasks)
 
     lanes, _ = jax.eval_shape(start, keys, tasks)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int
 
-from jaxarc.bitgrid import from_lanes, lanes_for, pad_lanes, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
 from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
 from jaxarc.envs._episode import Outcome, advance, begin, restart
@@ -157,7 +157,7 @@ def _step(state, action, tasks, *, config):
 
 @partial(jax.jit, static_argnames="config")
 def _batch_step(states, actions, tasks, *, config):
-    lanes = pad_lanes(to_lanes(states), lanes_for(states.done.shape[0]))
+    lanes = to_lanes(states, lanes_for(states.done.shape[0]))
     after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
     return _report(after, actions, outcome, config, tasks)
 
@@ -165,7 +165,7 @@ def _batch_step(states, actions, tasks, *, config):
 def _fill_lanes(actions: Action, lanes: ArcState) -> Action:
     """Actions for the lanes to spare, which carry copies of the first worlds."""
     actions = actions.packed() if isinstance(actions, MaskAction) else actions
-    return from_lanes(pad_lanes(to_lanes(actions), lanes.done.shape[0]))
+    return from_lanes(to_lanes(actions, lanes.done.shape[0]))
 
 
 def _report(lanes: ArcState, actions: Action, outcome: Outcome, config, tasks) -> Step:

@@ -129,10 +129,11 @@ def has_id(
     """
     starts = [k for k in ids if k - 1 not in ids]
     ends = [k for k in ids if k + 1 not in ids]
-    result = jnp.zeros(operation.shape, bool)
+    result = None
     for start, end in zip(starts, ends, strict=True):
-        result = result | ((operation >= start) & (operation <= end))
-    return result
+        run = operation == start if start == end else (operation >= start) & (operation <= end)
+        result = run if result is None else result | run
+    return jnp.zeros(operation.shape, bool) if result is None else result
 
 
 def among(

@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int, Int32, Key, PRNGKeyArray
 
 import worldloom as wl
-from jaxarc.bitgrid import from_lanes, lanes_for, pad_lanes, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
 from jaxarc.data import TaskBuffer
 from jaxarc.envs import ArcState, ConfigError, Environment, JaxArcConfig
 from jaxarc.envs._episode import begin
@@ -102,7 +102,7 @@ class TrainStep(eqx.Module):
         """The worlds after `steps` steps, what was played, and how it went."""
         count = worlds.done.shape[0]
         number = lax.axis_index(mesh.AXIS) * count + jnp.arange(count)
-        lanes = pad_lanes(to_lanes(worlds), lanes_for(count))
+        lanes = to_lanes(worlds, lanes_for(count))
         value_of = lambda seen: network(seen, _first).value  # noqa: E731
 
         def step(carry, i):

@@ -131,11 +131,14 @@ def test_lanes_hold_the_worlds_and_rows_do_not_collide(worlds):
 
 
 @given(st.integers(1, 40), st.integers(0, 15))
-def test_spare_lanes_are_copies_of_the_first(worlds, spare):
+def test_spare_lanes_have_the_first_numbers_and_empty_arrays(worlds, spare):
     lanes = worlds + min(spare, worlds)
-    padded = bitgrid.pad_lanes({"a": jnp.arange(3 * worlds).reshape(3, worlds)}, lanes)["a"]
-    assert padded.shape == (3, lanes)
-    np.testing.assert_array_equal(padded[:, worlds:], padded[:, : lanes - worlds])
+    numbers = jnp.arange(1, worlds + 1)
+    cells = jnp.arange(1, 3 * worlds + 1).reshape(worlds, 3)
+    padded, filled = bitgrid.to_lanes((cells, numbers), lanes)
+    np.testing.assert_array_equal(padded[:, :worlds], cells.T)
+    np.testing.assert_array_equal(padded[:, worlds:], np.zeros((3, lanes - worlds)))
+    np.testing.assert_array_equal(filled, [*numbers, *numbers[: lanes - worlds]])
 
 
 def test_a_packed_mask_is_the_mask():
