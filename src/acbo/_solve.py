@@ -20,7 +20,7 @@ def solve_positive(matrix: Float[Array, "n n"], right: Float[Array, "n k"]) -> F
     n = matrix.shape[0]
     both = jnp.concatenate([matrix, right], axis=1)
 
-    def eliminate(k: Array, both: Array) -> Array:
+    def eliminate(k: Array | int, both: Array) -> Array:
         here = (jnp.arange(n) == k).astype(both.dtype)
         row = here @ both
         row = row / (row[:n] @ here)
@@ -36,23 +36,27 @@ def inverse_positive(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 
 def determinant_and_form(
-    matrix: Float[Array, "n n"], vector: Float[Array, " n"]
+    matrix: Float[Array, "n n"], vector: Float[Array, " n"], *, least: float
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """`log det M` and `v' inv(M) v` of a symmetric positive definite matrix.
+    """`log det M` and `v' inv(M) v` of a symmetric matrix with no eigenvalue below `least`.
 
-    Five rows at a time; `n` is a multiple of five.
+    No pivot is below it then. Where rounding says otherwise, nothing is left of that row but
+    noise, and it is taken as `least` on the diagonal alone. Five rows at a time; `n` is a multiple
+    of five.
     """
     n = matrix.shape[0]
     if n % _BLOCK:
         raise ValueError(f"matrix has {n} rows; expected a multiple of {_BLOCK}")
     both = jnp.concatenate([matrix, vector[:, None]], axis=1)
 
-    def eliminate(block: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def eliminate(
+        block: Array | int, carry: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array]:
         both, determinant, form = carry
         start = block * _BLOCK
         rows = lax.dynamic_slice_in_dim(both, start, _BLOCK, axis=0)
         corner = lax.dynamic_slice_in_dim(rows, start, _BLOCK, axis=1)
-        solved, size = _eliminate_corner(corner, rows)
+        solved, size = _eliminate_corner(corner, rows, least)
         below = lax.dynamic_slice_in_dim(both, start, _BLOCK, axis=1)
         below = jnp.where(jnp.arange(n)[:, None] >= start + _BLOCK, below, 0.0)
         both = both - (below[:, :, None] * solved[None, :, :]).sum(axis=1)
@@ -63,14 +67,16 @@ def determinant_and_form(
     return determinant, form
 
 
-def _eliminate_corner(corner: Array, rows: Array) -> tuple[Array, Array]:
+def _eliminate_corner(corner: Array, rows: Array, least: float) -> tuple[Array, Array]:
     """`inv(corner) @ rows`, and the log determinant of the corner; unrolled."""
     size = corner.shape[0]
     both = jnp.concatenate([corner, rows], axis=1)
     determinant = jnp.zeros((), corner.dtype)
     for k in range(size):
-        determinant = determinant + jnp.log(both[k, k])
-        row = both[k] / both[k, k]
+        pivot = jnp.maximum(both[k, k], least)
+        determinant = determinant + jnp.log(pivot)
+        only = jnp.zeros(both.shape[1], both.dtype).at[k].set(1.0)
+        row = jnp.where(both[k, k] < 0.5 * least, only, both[k] / pivot)
         column = both[:, k].at[k].add(-1.0)
         both = both - column[:, None] * row[None, :]
     return both[:, size:], determinant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -23,11 +25,26 @@ def positive(seed: int, n: int) -> np.ndarray:
 def test_determinant_and_form_are_those_of_numpy(n):
     matrices = np.stack([positive(seed, n) for seed in range(4)])
     vectors = np.random.default_rng(9).normal(size=(4, n)).astype(np.float32)
-    determinant, form = jax.jit(jax.vmap(determinant_and_form))(matrices, vectors)
+    determinant, form = jax.jit(jax.vmap(partial(determinant_and_form, least=0.1)))(
+        matrices, vectors
+    )
     exact = matrices.astype(np.float64)
     np.testing.assert_allclose(determinant, np.linalg.slogdet(exact)[1], rtol=1e-4)
     solved = np.linalg.solve(exact, vectors[..., None])[..., 0]
     np.testing.assert_allclose(form, (vectors * solved).sum(axis=1), rtol=2e-3)
+
+
+def test_rounding_makes_no_pivot_negative():
+    """Columns that are nearly the same, many samples: eigenvalues from 1 to a million."""
+    x = np.random.default_rng(0).normal(size=(25, 2)) @ np.random.default_rng(1).normal(
+        size=(2, 400)
+    )
+    matrix = (1e4 * x @ x.T).astype(np.float32) + np.eye(25, dtype=np.float32)
+    determinant, form = jax.jit(partial(determinant_and_form, least=1.0))(matrix, x[:, 0])
+    assert np.isfinite(determinant)
+    assert np.isfinite(form)
+    assert determinant >= 0
+    assert np.isnan(jax.jit(partial(determinant_and_form, least=-np.inf))(matrix, x[:, 0])[0])
 
 
 def test_the_inverse_is_that_of_numpy():
@@ -40,7 +57,7 @@ def test_the_inverse_is_that_of_numpy():
 
 def test_rows_come_in_fives():
     with pytest.raises(ValueError, match="7 rows"):
-        determinant_and_form(jnp.eye(7), jnp.zeros(7))
+        determinant_and_form(jnp.eye(7), jnp.zeros(7), least=1.0)
 
 
 def test_a_policy_on_a_surrogate_calls_no_lapack():

@@ -52,7 +52,7 @@ class PolicyNetwork(eqx.Module):
         say = eqx.nn.Linear(hidden, 2, key=keys[3])
         self.say = jax.tree.map(lambda leaf: 0.01 * leaf, say)
         self.sharpness = jnp.float32(4.0)
-        self.curiosity = jnp.float32(1.5)
+        self.curiosity = jnp.float32(2.0)
         self.log_spread = jnp.float32(-2.0)
 
     def __call__(self, seen: Features) -> Choice:

@@ -13,7 +13,8 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Float, Int
 
 from acbo._solve import determinant_and_form
 from acbo.scm import Samples
@@ -30,12 +31,12 @@ _SHAPE, _RATE = 1.0, 0.15  # of the noise's variance
 _SPARSITY = 1.5  # log odds against one more cause
 
 
-def _waves(x: Array, orders: int) -> Array:
-    """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch, along a new last axis."""
+def _waves(x: Array, orders: int) -> Float[Array, "i p n"]:
+    """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch, for `x` of shape `[i, n]`."""
     k = jnp.arange(1, orders + 1, dtype=x.dtype) * _PITCH
-    angle = x[..., None] * k.reshape((1,) * x.ndim + (-1,))
-    both = jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1).reshape(*x.shape, -1)
-    return jnp.concatenate([jnp.ones_like(x)[..., None], both], axis=-1)
+    angle = x[:, None, :] * k[None, :, None]
+    both = jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=2).reshape(x.shape[0], -1, x.shape[1])
+    return jnp.concatenate([jnp.ones_like(x)[:, None, :], both], axis=1)
 
 
 def _products() -> np.ndarray:
@@ -84,7 +85,7 @@ def _log_evidence(
     """Log evidence of a regression, up to a constant of the target."""
     root = jnp.sqrt(prior)
     scaled = gram * (root[:, None] * root[None, :]) + jnp.eye(gram.shape[0])
-    determinant, explained = determinant_and_form(scaled, moment * root)
+    determinant, explained = determinant_and_form(scaled, moment * root, least=1.0)
     return _from_parts(determinant, explained, energy, count)
 
 
@@ -101,12 +102,29 @@ def _from_parts(determinant: Array, explained: Array, energy: Array, count: Arra
     return -0.5 * determinant - (_SHAPE + count / 2) * jnp.log(_RATE + left / 2)
 
 
-def _cross(waves: Float[Array, "j k n p"], weight: Float[Array, "n j"]) -> Array:
-    """`[j, k, p, l, q]`: weighted sums over samples of wave p of k times wave q of l."""
-    j, k, n, p = waves.shape
-    flat = jnp.swapaxes(waves, 1, 2).reshape(j, n, k * p)
-    sums = jnp.swapaxes(flat * weight.T[..., None], 1, 2) @ flat
-    return sums.reshape(j, k, p, k, p)
+def _cross(
+    waves: Float[Array, "i p n"],
+    who: Int[Array, "j k"],
+    free: Float[Array, "n j"],
+    target: Float[Array, "n j"],
+) -> tuple[Float[Array, "j k p k p"], Float[Array, "j k a k a"]]:
+    """Sums over samples of wave p of k times wave q of l, and those of low order times the target.
+
+    One target after the other: its waves fit into a core's cache, those of all do not.
+    """
+    few = 2 * _ORDERS + 1
+    (_, p, n), k = waves.shape, who.shape[1]
+
+    def of_target(given: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        who, free, target = given
+        near = waves[who]
+        low = near[:, :few].reshape(k * few, n)
+        near = near.reshape(k * p, n)
+        gram = (near * free[None, :]) @ near.T
+        moment = (low * target[None, :]) @ low.T
+        return gram.reshape(k, p, k, p), moment.reshape(k, few, k, few)
+
+    return lax.map(of_target, (who, free.T, target.T))
 
 
 def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
@@ -122,7 +140,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     energy = (target * x).sum(axis=0)
 
     few = 2 * _ORDERS + 1
-    waves = _waves(x.T, 2 * _ORDERS)  # [i, n, p]
+    waves = _waves(x.T, 2 * _ORDERS)
     products = jnp.asarray(_PRODUCTS, x.dtype)
     variance = jnp.asarray(_VARIANCE, x.dtype)
 
@@ -131,8 +149,8 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     of_sets = jax.vmap(
         jax.vmap(_log_evidence, in_axes=(0, 0, None, None, None)), in_axes=(0, 0, 0, 0, None)
     )
-    single_gram = jnp.einsum("abp,jip->jiab", products, jnp.einsum("inp,nj->jip", waves, free))
-    single_moment = jnp.einsum("ina,nj->jia", waves[..., :few], target)
+    single_gram = jnp.einsum("abp,jip->jiab", products, jnp.einsum("ipn,nj->jip", waves, free))
+    single_moment = jnp.einsum("ian,nj->jia", waves[:, :few], target)
     single = of_sets(single_gram, single_moment, energy, count, _GAIN * variance)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
@@ -141,13 +159,12 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     best, who = jax.lax.top_k(alone, chosen)
     first, second = np.triu_indices(chosen, 1)
     i, k = who[:, first], who[:, second]
-    near = waves[who]  # [j, candidate, n, p]
-    pair_gram = _cross(near, free)[:, first, :, second]  # [pair, j, p, q]
+    grams, moments = _cross(waves, who, free, target)
+    pair_gram = grams[:, first, :, second]  # [pair, j, p, q]
     pair_gram = jnp.einsum("abp,sjpq->jsabq", products, pair_gram)
     pair_gram = jnp.einsum("cdq,jsabq->jsacbd", products, pair_gram)
     pair_gram = pair_gram.reshape(d, len(first), few**2, few**2)
-    pair_moment = _cross(near[..., :few], target)[:, first, :, second]
-    pair_moment = jnp.swapaxes(pair_moment, 0, 1).reshape(d, len(first), few**2)
+    pair_moment = jnp.swapaxes(moments[:, first, :, second], 0, 1).reshape(d, len(first), few**2)
     prior = _GAIN * (variance[:, None] * variance[None, :]).reshape(-1)
     pairs = of_sets(pair_gram, pair_moment, energy, count, prior)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])

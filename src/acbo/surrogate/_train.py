@@ -132,12 +132,13 @@ class TrainStep(eqx.Module):
 def begin_training(
     key: PRNGKeyArray,
     *,
-    surrogate: SurrogateConfig = SurrogateConfig(),
+    surrogate: SurrogateConfig | Surrogate = SurrogateConfig(),
     config: TrainingConfig = TrainingConfig(),
 ) -> TrainState:
-    """A new network and everything that training it needs."""
+    """A new network, or one to go on from, and everything that training it needs."""
     first, second = jax.random.split(key)
-    network = Surrogate(surrogate, key=first)
+    new = isinstance(surrogate, SurrogateConfig)
+    network = Surrogate(surrogate, key=first) if new else surrogate
     memory = config.optimiser().init(eqx.filter(network, eqx.is_array))
     return TrainState(network, memory, network, second)
 
@@ -146,7 +147,7 @@ def train_surrogate(
     key: PRNGKeyArray,
     curriculum: Curriculum,
     *,
-    surrogate: SurrogateConfig = SurrogateConfig(),
+    surrogate: SurrogateConfig | Surrogate = SurrogateConfig(),
     config: TrainingConfig = TrainingConfig(),
     save: object = None,
     checkpoint: str | Path | None = None,
@@ -160,6 +161,7 @@ def train_surrogate(
 
     **Arguments:**
 
+    - `surrogate`: the sizes of a new network, or a network to go on from.
     - `save`: what to record; by default the `Metrics` of every step.
     - `checkpoint`: a folder. With `resume=True` a run that was stopped goes on, bit for bit.
     - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those

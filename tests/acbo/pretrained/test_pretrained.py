@@ -42,11 +42,11 @@ def test_the_surrogate_finds_graphs_it_has_never_seen():
 
 def test_what_is_kept_beside_a_network_is_its_training():
     surrogate, policy = told("surrogate.json"), told("policy.json")
-    assert surrogate["steps"] == recipe.TRAINING.steps
+    assert surrogate["steps"] == [config.steps for _, config in recipe.STAGES]
     assert policy["steps"] == recipe.POLICY.total_steps
     assert surrogate["seed"] == policy["seed"] == recipe.SEED
     losses = surrogate["curve"]["edge_loss"]
-    assert losses[-1] < 0.6 * losses[0]
+    assert losses[-1] < 0.75 * losses[0]
     assert acbo.pretrained_policy() is acbo.pretrained_policy()
 
 
@@ -74,10 +74,9 @@ def test_the_policy_finds_good_interventions_soon():
 @pytest.mark.timeout(3000)
 def test_the_recipe_begins_the_curve_that_is_kept():
     curve = told("surrogate.json")["curve"]["edge_loss"]
-    length = recipe.TRAINING.steps // len(curve)
-    state = begin_training(
-        jax.random.key(recipe.SEED), surrogate=recipe.SURROGATE, config=recipe.TRAINING
-    )
-    step = TrainStep(recipe.CURRICULUM, recipe.TRAINING)
+    length = sum(config.steps for _, config in recipe.STAGES) // len(curve)
+    curriculum, config = recipe.STAGES[0]
+    state = begin_training(jax.random.key(recipe.SEED), surrogate=recipe.SURROGATE, config=config)
+    step = TrainStep(curriculum, config)
     result = wl.run(step, state, length=length, save=wl.Every(), progress=False)
     assert float(result.records.edge_loss.mean()) == pytest.approx(curve[0], abs=0.02)

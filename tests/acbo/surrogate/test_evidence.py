@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-from acbo.scm import Family, Samples
+from acbo.scm import Family, Samples, standardise
 from acbo.surrogate import _evidence, local_evidence
 
 
@@ -90,3 +91,12 @@ def test_a_wave_times_a_wave_is_a_sum_of_waves():
         many += [np.cos(0.75 * k * x), np.sin(0.75 * k * x)]
     products = np.einsum("abp,pn->nab", _evidence._PRODUCTS, np.stack(many))
     np.testing.assert_allclose(products, waves(x)[:, :, None] * waves(x)[:, None, :], atol=1e-12)
+
+
+def test_variables_that_are_nearly_copies_leave_numbers():
+    """Their regressions have hardly anything of their own left after rounding."""
+    first = jax.random.normal(jax.random.key(0), (1000, 1))
+    noise = jax.random.normal(jax.random.key(1), (1000, 8))
+    x = first + jnp.asarray([1e-4, 1e-3, 1e-2, 0.1, 0.1, 0.2, 0.2, 1.0])[None, :] * noise
+    samples = Samples(x, jnp.zeros((1000, 8), bool), jnp.ones(1000, bool), jnp.ones(8, bool))
+    assert jnp.isfinite(jax.jit(local_evidence)(standardise(samples))).all()

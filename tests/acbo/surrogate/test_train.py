@@ -51,6 +51,13 @@ def test_both_lessons_come_and_the_network_moves(trained):
 
 
 @pytest.mark.slow
+def test_training_goes_on_from_a_network():
+    network = begin_training(jax.random.key(0), surrogate=SIZES, config=CONFIG).network
+    state = begin_training(jax.random.key(5), surrogate=network, config=CONFIG)
+    assert eqx.tree_equal(state.network, network)
+    assert eqx.tree_equal(state.average, network)
+
+
 def test_a_checkpointed_run_is_the_same_run(trained, tmp_path):
     options: dict[str, Any] = {"surrogate": SIZES, "config": CONFIG, "progress": False}
     folder = tmp_path / "run"
