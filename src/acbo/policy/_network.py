@@ -51,7 +51,7 @@ class PolicyNetwork(eqx.Module):
         self.compare = eqx.nn.Linear(2 * hidden, hidden, key=keys[2])
         say = eqx.nn.Linear(hidden, 2, key=keys[3])
         self.say = jax.tree.map(lambda leaf: 0.01 * leaf, say)
-        self.sharpness = jnp.float32(4.0)
+        self.sharpness = jnp.float32(12.0)
         self.curiosity = jnp.float32(2.0)
         self.log_spread = jnp.float32(-2.0)
 

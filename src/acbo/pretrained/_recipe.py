@@ -69,8 +69,8 @@ CALIBRATION = Lesson(variables=(2, 5), rows=(32, 128), batch=128)
 POLICY = GRPOConfig(
     problems=32,
     group_size=8,
-    total_steps=150,
+    total_steps=120,
     learning_rate=5e-4,
-    improvement_coeff=8.0,
+    improvement_coeff=3.0,
     variables=(4, 5),
 )

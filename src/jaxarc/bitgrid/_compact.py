@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, PyTree
+import numpy as np
+from jaxtyping import Array, Bool, Float32, PyTree
 
 
 def on_active_lanes(
@@ -34,8 +35,8 @@ def on_active_lanes(
     """
     lanes = active.shape[0]
     block = min(block, lanes)
-    place = jnp.cumsum(active, dtype=jnp.int32) - 1
-    total = place[-1] + 1
+    place = _count_before(active.astype(jnp.float32)).astype(jnp.int32)
+    total = place[-1] + active[-1].astype(jnp.int32)
     # Lane numbers of the active lanes, then numbers that no lane has, each of them once: indices
     # that are known to differ and not to be negative make scatters quicker to run and to compile.
     number = jnp.arange(lanes, dtype=jnp.int32)
@@ -54,6 +55,21 @@ def on_active_lanes(
 
     start = jnp.int32(0)
     return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
+
+
+def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
+    """The sum of all earlier counts. As matrix products, which XLA need not compile.
+
+    Exact below 2^24.
+    """
+    n = counts.shape[0]
+    size = min(n, 64)
+    groups = jnp.pad(counts, (0, -n % size)).reshape(-1, size)
+    earlier = np.triu(np.ones((size, size), np.float32), 1)
+    place = jnp.matmul(groups, earlier, precision="highest")
+    if n > size:
+        place = place + _count_before(groups.sum(axis=1))[:, None]
+    return place.reshape(-1)[:n]
 
 
 def _put(old, lanes, new):
