@@ -1,6 +1,6 @@
 """Train the networks of the package anew.
 
-`python -m acbo.pretrained surrogate` takes about 75 minutes on two cores, `policy` about six.
+`python -m acbo.pretrained surrogate` takes about 75 minutes on two cores, `policy` about five.
 Both can be stopped and go on from their checkpoint.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from acbo.policy import train_policy
@@ -81,7 +82,10 @@ def _policy(checkpoint: Path | None):
         resume=_begun(checkpoint),
     )
     numbers = {"best": result.records.best, "mean": result.records.worth}
-    return result.state.network, result, numbers, {"steps": recipe.POLICY.total_steps}
+    network = eqx.tree_at(
+        lambda network: network.curiosity, result.state.network, jnp.float32(recipe.CURIOSITY)
+    )
+    return network, result, numbers, {"steps": recipe.POLICY.total_steps}
 
 
 def _begun(folder: Path | None) -> bool:
