@@ -19,7 +19,7 @@ import numpy as np
 from acbo.policy import train_policy
 from acbo.pretrained import _recipe as recipe
 from acbo.pretrained._load import pretrained_surrogate
-from acbo.surrogate import calibrated, train_surrogate
+from acbo.surrogate import Surrogate, SurrogateConfig, calibrated, train_surrogate
 from worldloom import store
 from worldloom.store._files import atomic_write
 
@@ -44,18 +44,19 @@ def main() -> None:
 
 def _surrogate(checkpoint: Path | None):
     key = jax.random.key(recipe.SEED)
-    network, results = recipe.SURROGATE, []
+    begin: SurrogateConfig | Surrogate = recipe.SURROGATE
+    results = []
     for number, (curriculum, config) in enumerate(recipe.STAGES):
         folder = None if checkpoint is None else checkpoint / f"stage{number}"
         result = train_surrogate(
             jax.random.fold_in(key, number) if number else key,
             curriculum,
-            surrogate=network,
+            surrogate=begin,
             config=config,
             checkpoint=folder,
             resume=_begun(folder),
         )
-        network = result.state.average
+        begin = result.state.average
         results.append(result)
     curriculum, _ = recipe.STAGES[0]
     held_out = jax.vmap(lambda key: curriculum.studies(key, recipe.CALIBRATION))
@@ -63,7 +64,7 @@ def _surrogate(checkpoint: Path | None):
     graphs, samples = jax.tree.map(
         lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), (graphs, samples)
     )
-    network, temperature = eqx.filter_jit(calibrated)(network, graphs, samples)
+    network, temperature = eqx.filter_jit(calibrated)(results[-1].state.average, graphs, samples)
     steps = [config.steps for _, config in recipe.STAGES]
     facts = {"steps": steps, "temperature": float(temperature)}
     numbers = {
