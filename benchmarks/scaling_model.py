@@ -336,8 +336,8 @@ Assumed:
   straggler delays all, and is not in the model.
 - A ring, all hosts in one. Its latency grows with the number of hosts; at 1,024 a tree would need
   20 hops in place of 2,046, so that training there is predicted too low, if anything.
-- Only sums count. Where JAX splits a program by itself, as in acbo training, it may move other data
-  besides: then *off by* is large for that system alone.
+- Only sums count. Where JAX splits a program by itself, it may move other data besides; no system
+  here leaves that to it.
 - Worlds and particles of a rollout never talk. Checkpoints, records and the joining of tracks at
   the end are left out.
 - More hosts mean larger batches. Whether they learn as much from each sample is another question.

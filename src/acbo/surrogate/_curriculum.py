@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,9 @@ from jaxtyping import Array, PRNGKeyArray
 
 from acbo.scm import Family, Graph, Samples
 from acbo.scm._random import uniforms
+
+Part = tuple[Array, int]
+"""The number of a part, and how many equal parts there are."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,13 @@ class Curriculum:
         if not self.lessons or not self.families:
             raise ValueError("a curriculum needs at least one lesson and one family")
 
-    def studies(self, key: PRNGKeyArray, lesson: Lesson) -> tuple[Graph, Samples]:
-        """A batch of graphs with data of one lesson, all of one family."""
+    def studies(
+        self, key: PRNGKeyArray, lesson: Lesson, *, part: Part | None = None
+    ) -> tuple[Graph, Samples]:
+        """A batch of graphs with data of one lesson, all of one family; or a part of it.
+
+        The parts of a batch are together what the whole would be.
+        """
         pick, sizes, draw = jax.random.split(key, 3)
         logits = jnp.log(jnp.asarray([weight for _, weight in self.families]))
         which = jax.random.categorical(pick, logits)
@@ -72,6 +81,7 @@ class Curriculum:
         share = self.interventional[0] + w * (self.interventional[1] - self.interventional[0])
         share = jnp.where(x < self.observational, 0.0, share)
         keys = jax.random.split(draw, lesson.batch)
+        keys, size, rows, share = part_of((keys, size, rows, share), part)
 
         def of_family(family: Family):
             def one(key, size, rows, share):
@@ -93,6 +103,19 @@ class Curriculum:
         """The number of the lesson of a step."""
         logits = jnp.log(jnp.asarray([lesson.weight for lesson in self.lessons]))
         return jax.random.categorical(key, logits)
+
+
+def part_of(batch: Any, part: Part | None) -> Any:
+    """The part of a batch, of every leaf along its first axis; without `part`, all of it."""
+    if part is None:
+        return batch
+    number, parts = part
+
+    def take(leaf: Array) -> Array:
+        size = leaf.shape[0] // parts
+        return lax.dynamic_slice_in_dim(leaf, number * size, size)
+
+    return jax.tree.map(take, batch)
 
 
 def _integer(u: Array, limits: tuple[int, int]) -> Array:

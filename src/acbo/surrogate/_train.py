@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 import worldloom as wl
 from acbo._descent import follow, warm_cosine
-from acbo.surrogate._curriculum import Curriculum, Lesson
+from acbo.surrogate._curriculum import Curriculum, Lesson, Part, part_of
 from acbo.surrogate._loss import (
     Metrics,
     acyclicity_penalty,
@@ -77,7 +78,8 @@ class TrainState(eqx.Module):
 class TrainStep(eqx.Module):
     """One update: draw a lesson, draw its data, follow the gradient.
 
-    With `devices`, each draws and learns from its share of the batch; JAX sums the gradients.
+    With `devices`, each draws and learns from its part of the batch; nothing but losses and
+    gradients goes between them.
     """
 
     curriculum: Curriculum = eqx.field(static=True)
@@ -89,11 +91,10 @@ class TrainStep(eqx.Module):
         key = jax.random.fold_in(state.key, t)
         pick, draw = jax.random.split(key)
         which = self.curriculum.pick_lesson(pick)
-        branches = [
-            lambda network, lesson=lesson: self._learn(network, draw, lesson)
-            for lesson in self.curriculum.lessons
-        ]
-        (loss, (edges, sets)), gradient = lax.switch(which, branches, state.network)
+        learn = self._learn
+        if self.devices is not None:
+            learn = mesh.each_device(learn, self.devices, in_axes=None, out_axes=None)
+        (loss, (edges, sets)), gradient = learn(state.network, draw, which)
 
         network, memory = follow(self.config.optimiser(), gradient, state.optimiser, state.network)
         # The average follows quickly at first, when it has nothing to remember.
@@ -103,14 +104,26 @@ class TrainStep(eqx.Module):
         metrics = Metrics(loss, edges, sets, optax.tree.norm(gradient), which.astype(jnp.int32))
         return TrainState(network, memory, average, state.key), metrics
 
-    def _learn(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson):
-        data, choose = jax.random.split(key)
-        graphs, samples = self.curriculum.studies(data, lesson)
+    def _learn(self, network: Surrogate, key: PRNGKeyArray, which: Int[Array, ""]):
+        """Losses and their gradient, the mean over all devices; a device draws its part alone."""
+        part = None
         if self.devices is not None:
-            rows = NamedSharding(self.devices, PartitionSpec(self.devices.axis_names[0]))
-            graphs, samples = lax.with_sharding_constraint((graphs, samples), rows)
+            part = lax.axis_index(mesh.AXIS), self.devices.size
+        branches = [
+            lambda network, lesson=lesson: self._study(network, key, lesson, part)
+            for lesson in self.curriculum.lessons
+        ]
+        found = lax.switch(which, branches, network)
+        if part is None:
+            return found
+        row, whole = ravel_pytree(found)  # one message instead of one for each array
+        return whole(lax.pmean(row, mesh.AXIS))
+
+    def _study(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson, part: Part | None):
+        data, choose = jax.random.split(key)
+        graphs, samples = self.curriculum.studies(data, lesson, part=part)
         size = graphs.variables.sum(axis=1)
-        u = jax.random.uniform(choose, (lesson.batch,))
+        u = part_of(jax.random.uniform(choose, (lesson.batch,)), part)
         targets = jnp.floor(u * size.astype(jnp.float32)).astype(jnp.int32)
         sets = candidate_sets(lesson.variables[1], self.config.max_parent_size)
 
