@@ -48,7 +48,7 @@ def for_console(lines: Sequence[Line]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in _HEADINGS:
         right = heading in ("a second", "times faster")
-        table.add_column(heading, justify="right" if right else "left")
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
     for line in lines:
         table.add_row(*line.cells())
     return table
