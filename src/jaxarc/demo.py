@@ -54,7 +54,7 @@ def add_to(page: report.Report, *, worlds: int = 1024, steps: int = 120, rounds:
         f"{worlds:,} worlds played the {env.buffer.num_tasks} training tasks of ARC-AGI-1 by "
         f"chance: {worlds * steps:,} edits, of 34 kinds, in **{worlds * steps / rate:.1f} "
         f"seconds**, which is **{rate:,.0f} a second**, recorded for replay: **{ratio:,.0f} "
-        "times** a Python loop that steps one world with the same compiled step, measured in "
+        "times** a Python loop that calls the same step, compiled for one world, measured in "
         f"this run. {ended:,} episodes ended, and {solved:,} of them found the answer. Below are "
         "those with the highest rewards.",
     )

@@ -11,6 +11,10 @@ import pytest
 import xarray
 from launching import launch
 
+import jaxtrace as jt
+import worldloom as wl
+from jaxtrace.cli import _share
+from jaxtrace.tracking import TrackError
 from worldloom.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -81,6 +85,13 @@ def test_a_checkpoint_of_another_run_is_refused(flow, capfd):
     assert main([*flow, "--checkpoint", "run", "-o", "one.nc"]) == 0
     assert main([*flow[:-1], "31", "--checkpoint", "run", "-o", "two.nc"]) != 0
     assert "of another run" in capfd.readouterr().err
+
+
+def test_more_processes_than_parts_are_refused(monkeypatch):
+    monkeypatch.setattr(_share.jax, "process_count", lambda: 9)
+    tracker = jt.create_tracker(field=jt.AnalyticField(lambda x, t: 0 * x, dim=2))
+    with pytest.raises(TrackError, match=r"9 processes .* at most 8"):
+        _share.follow_share(tracker, np.zeros((20, 2)), None, checkpoint=wl.Checkpoint("run"))
 
 
 def test_more_processes_than_particles(flow, capfd):

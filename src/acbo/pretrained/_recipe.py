@@ -13,24 +13,19 @@ SEED = 20261116
 SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32)
 
 
-def _families(linear: float, fourier: float, laplace: float, polynomial: float, free: float):
-    """The families of both stages with their weights; `free` is that of scale-free graphs."""
-    return (
-        (Family(edges_per_variable=_EDGES), linear),
-        (Family(edges_per_variable=_EDGES, mechanism="fourier"), fourier),
-        (Family(edges_per_variable=_EDGES, noise="laplace", reach=_REACH, targets=2), laplace),
-        (Family(edges_per_variable=_EDGES, mechanism="polynomial"), polynomial),
-        (
-            Family(
-                graph="scale_free",
-                edges_per_variable=(1.0, 2.0),
-                mechanism="fourier",
-                noise="uniform",
-            ),
-            free,
+def _families(*weights: float):
+    """The families of both stages, with the weights of one of them."""
+    families = (
+        Family(edges_per_variable=_EDGES),
+        Family(edges_per_variable=_EDGES, mechanism="fourier"),
+        Family(edges_per_variable=_EDGES, noise="laplace", reach=_REACH, targets=2),
+        Family(edges_per_variable=_EDGES, mechanism="polynomial"),
+        Family(
+            graph="scale_free", edges_per_variable=(1.0, 2.0), mechanism="fourier", noise="uniform"
         ),
-        (Family(graph="scale_free", edges_per_variable=(1.0, 2.0), reach=_REACH), free),
+        Family(graph="scale_free", edges_per_variable=(1.0, 2.0), reach=_REACH),
     )
+    return tuple(zip(families, weights, strict=True))
 
 
 # First everything; then mostly what is hardest to learn, small tables without interventions, from
@@ -46,7 +41,7 @@ STAGES = (
                 Lesson(variables=(10, 20), rows=(64, 256), batch=8, weight=1.0),
                 Lesson(variables=(10, 20), rows=(256, 1024), batch=4, weight=1.0),
             ),
-            families=_families(0.35, 0.30, 0.10, 0.10, 0.075),
+            families=_families(0.35, 0.30, 0.10, 0.10, 0.08, 0.07),
         ),
         TrainingConfig(steps=7_000, learning_rate=1e-3),
     ),
@@ -58,7 +53,7 @@ STAGES = (
                 Lesson(variables=(5, 10), rows=(32, 1024), batch=12, weight=1.5),
                 Lesson(variables=(10, 20), rows=(64, 1024), batch=4, weight=1.5),
             ),
-            families=_families(0.50, 0.26, 0.08, 0.08, 0.04),
+            families=_families(0.50, 0.26, 0.08, 0.08, 0.04, 0.04),
             observational=0.6,
         ),
         TrainingConfig(steps=6_000, learning_rate=6e-4),

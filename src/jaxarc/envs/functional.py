@@ -163,7 +163,7 @@ def _batch_step(states, actions, tasks, *, config):
 
 
 def _fill_lanes(actions: Action, lanes: ArcState) -> Action:
-    """Actions for the lanes to spare, which carry copies of the first worlds."""
+    """Actions for all lanes, those to spare too: what they do is dropped."""
     actions = actions.packed() if isinstance(actions, MaskAction) else actions
     return from_lanes(to_lanes(actions, lanes.done.shape[0]))
 

@@ -69,8 +69,8 @@ class Run(Clock, Flow):
     """Hold so many slices of the flow in memory at a time, and read others as they are needed."""
 
     checkpoint: Path | None = None
-    """A folder to save the run in. A run that finds itself there goes on, with as many processes as
-    it likes."""
+    """A folder to save the run in. A run that finds itself there goes on, alone or with up to
+    eight processes."""
 
     save_seconds: float = 60.0
     """How often it is saved."""

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 import worldloom as wl
-from jaxtrace.tracking import Trajectory
+from jaxtrace.tracking import TrackError, Trajectory
 from jaxtrace.tracking._particles import Particles, Step
 from jaxtrace.tracking._tracker import Tracker
 from worldloom import mesh
@@ -35,10 +35,15 @@ def follow_share(
     Seeds are cut into parts of one size; what is missing in the last is filled up with copies of
     the last seed, which are dropped. Without a checkpoint each process has one part. With one there
     are `PARTS`, each in a folder of its own: a run that was stopped goes on with any number of
-    processes.
+    processes up to that.
     """
     count, processes, me = len(seeds), jax.process_count(), jax.process_index()
     parts = processes if checkpoint is None else PARTS
+    if parts < processes:
+        raise TrackError(
+            f"{processes} processes for a run with a checkpoint, which has {PARTS} parts: start at "
+            f"most {PARTS}, or leave --checkpoint out"
+        )
     size = -(-count // parts)
     if checkpoint is not None:
         size = -(-size // _EVEN) * _EVEN
