@@ -137,22 +137,22 @@ def plan_records(
     return Records(saves, tuple(columns), tree, tuple(values))
 
 
-def local_part(column: Column, array: jax.Array) -> np.ndarray:
-    """What this process holds of a row, or of an array of rows with the rows in front.
+def local_part(column: Column, array: jax.Array, count: int | None = None) -> np.ndarray:
+    """What this process holds of a row, or of the first `count` rows of an array of rows.
 
     On one device this is a view: copy it before the array is donated.
     """
-    if array.is_fully_addressable:
-        return np.asarray(array)
-    rows = array.shape[: array.ndim - len(column.shape)]
-    part = np.empty((*rows, *column.local_shape), column.dtype)
+    rows = () if count is None else (slice(count),)
+    if len(array.sharding.device_set) == 1:
+        return np.asarray(array)[(*rows, ...)]
+    part = np.empty((*(() if count is None else (count,)), *column.local_shape), column.dtype)
     for shard in array.addressable_shards:
         index = shard.index[len(rows) :]
         where = tuple(
             slice(*(bound - first for bound in s.indices(size)[:2]))
             for s, size, (first, _) in zip(index, column.shape, column.box, strict=True)
         )
-        part[(..., *where)] = np.asarray(shard.data)
+        part[(..., *where)] = np.asarray(shard.data)[(*rows, ...)]
     return part
 
 

@@ -287,7 +287,7 @@ class _Driver:
         for i, columns in enumerate(records.columns):
             for column, buffer in zip(columns, pending.buffers[i], strict=True):
                 if count := ends[i] - firsts[i]:
-                    self._sink.write(column, firsts[i], local_part(column, buffer)[:count])
+                    self._sink.write(column, firsts[i], local_part(column, buffer, count))
         self._spare.append(pending.buffers)
         self._progress.update(self._reached)
 

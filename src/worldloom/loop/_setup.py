@@ -21,7 +21,8 @@ from worldloom.loop._program import Carry, Faults, OnFault, Program, StepError, 
 from worldloom.loop._records import flatten_saves, plan_records
 
 # Bytes of records on the device at once, of which there are two sets, and of a window of inputs.
-BUFFER_BYTES = 64 * 2**20
+# Few enough that a buffer is used again while it is in the cache.
+BUFFER_BYTES = 8 * 2**20
 
 
 class Setup:
