@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, PyTree
 
+from jaxarc.bitgrid._bundle import bundle
+
 
 def on_active_lanes(
     function: Callable[..., PyTree],
@@ -39,8 +41,8 @@ def on_active_lanes(
     total = place[-1] + active[-1].astype(jnp.int32)
     # Lane numbers of the active lanes, then numbers that no lane has, each of them once: indices
     # that are known to differ and not to be negative make scatters quicker to run and to compile.
-    number = jnp.arange(lanes, dtype=jnp.int32)
-    queue = jnp.arange(lanes, 2 * lanes + block, dtype=jnp.int32)
+    number = np.arange(lanes, dtype=np.int32)
+    queue = jnp.asarray(np.arange(lanes, 2 * lanes + block, dtype=np.int32))
     queue = _put(queue, jnp.where(active, place, lanes + block + number), number)
 
     def work(carry):
@@ -49,12 +51,13 @@ def on_active_lanes(
         # A branch that is always taken: it keeps the gather out of the function's loops, which
         # XLA could not vectorise with a gather in them.
         gathered = jax.lax.cond(start < total, _take, _zeros, arguments, picked)
-        done = function(*gathered)
-        result = jax.tree.map(lambda old, new: _put(old, picked, new), result, done)
+        done, _ = bundle(function(*gathered))
+        result = [_put(old, picked, new) for old, new in zip(result, done, strict=True)]
         return start + block, result
 
+    result, unbundle = bundle(otherwise)
     start = jnp.int32(0)
-    return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
+    return unbundle(jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, result))[1])
 
 
 def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
@@ -63,12 +66,12 @@ def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
     Exact below 2^24.
     """
     n = counts.shape[0]
-    size = min(n, 64)
+    size = n if n <= 64 else max((s for s in range(8, 65) if n % s == 0), default=64)
     groups = jnp.pad(counts, (0, -n % size)).reshape(-1, size)
     earlier = np.triu(np.ones((size, size), np.float32), 1)
     place = jnp.matmul(groups, earlier, precision="highest")
     if n > size:
-        place = place + _count_before(groups.sum(axis=1))[:, None]
+        place = place + _count_before(place[:, -1] + groups[:, -1])[:, None]
     return place.reshape(-1)[:n]
 
 

@@ -56,7 +56,7 @@ def flood(
         return after, jnp.any(after != reached)
 
     seed = seed & open_cells
-    return jax.lax.while_loop(lambda carry: carry[1], sweeps, (seed, jnp.any(seed != 0)))[0]
+    return jax.lax.while_loop(lambda carry: carry[1], sweeps, (seed, jnp.bool_(True)))[0]
 
 
 def _row(mask, row):
