@@ -20,6 +20,7 @@ from acbo.optimise import (
     greedy_correlation,
     linear_thompson,
     linear_ucb,
+    outcome_edges,
     path_effects,
     random_policy,
     round_robin,
@@ -42,7 +43,8 @@ class GreedyOnBelief(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
-        return _extreme(path_effects(view, believed_edges(self.surrogate, view)), view)
+        edges = outcome_edges(view, believed_edges(self.surrogate, view))
+        return _extreme(path_effects(view, edges), view)
 
 
 class ProcessOnBelief(eqx.Module):
@@ -54,7 +56,7 @@ class ProcessOnBelief(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
-        edges = believed_edges(self.surrogate, view)
+        edges = outcome_edges(view, believed_edges(self.surrogate, view))
         return GaussianProcess(self.acquisition, edges)(key, view)
 
 

@@ -23,6 +23,7 @@ from acbo.optimise._estimates import Belief as Belief
 from acbo.optimise._estimates import Effects as Effects
 from acbo.optimise._estimates import believed_effects as believed_effects
 from acbo.optimise._estimates import effects as effects
+from acbo.optimise._estimates import outcome_edges as outcome_edges
 from acbo.optimise._estimates import path_effects as path_effects
 from acbo.optimise._named import PROBLEMS as PROBLEMS
 from acbo.optimise._named import NamedProblem as NamedProblem
@@ -54,6 +55,7 @@ __all__ = [
     "linear_ucb",
     "look",
     "named_problem",
+    "outcome_edges",
     "path_effects",
     "play",
     "random_policy",

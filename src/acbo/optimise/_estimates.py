@@ -83,6 +83,32 @@ def path_effects(view: View, edges: Float[Array, "d d"]) -> Float[Array, " d"]:
     return reach * found.scale[view.target] / found.scale
 
 
+def outcome_edges(view: View, edges: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Edge probabilities, given that the target is an outcome: it has a cause, and causes nothing.
+
+    Where the data cannot tell `i -> target` from `target -> i`, the rules of the game do. Edges
+    between different pairs are taken to be independent.
+
+    ```python
+    import jax
+    import jax.numpy as jnp
+    from acbo.optimise import ProblemPrior, begin, look, outcome_edges
+
+    problem = ProblemPrior().problem(jax.random.key(0), 2)
+    view = look(begin(jax.random.key(1), problem, observed=5, budget=3), problem, 3)
+    believed = jnp.array([[0.0, 0.2], [0.2, 0.0]])
+    assert outcome_edges(view, believed)[1 - view.target, view.target] > 0.99
+    ```
+    """
+    here = jnp.arange(edges.shape[0]) == view.target
+    cause = edges[:, view.target]
+    cause = cause / jnp.maximum(1 - edges[view.target, :], cause + 1e-6)
+    cause = jnp.where(view.allowed, cause, 0.0)
+    some = 1 - jnp.prod(1 - cause)
+    cause = jnp.minimum(cause / jnp.maximum(some, 1e-3), 1.0)
+    return jnp.where(here[None, :], cause[:, None], jnp.where(here[:, None], 0.0, edges))
+
+
 class Belief(NamedTuple):
     """What is believed of the effects on the target, for each variable, in raw units.
 
@@ -97,7 +123,7 @@ class Belief(NamedTuple):
 
 
 def believed_effects(
-    key: PRNGKeyArray, view: View, edges: Float[Array, "d d"], *, graphs: int = 16
+    key: PRNGKeyArray, view: View, edges: Float[Array, "d d"], *, graphs: int = 64
 ) -> Belief:
     """Effects along the paths of graphs drawn from `edges`, joined with what setting has shown.
 

@@ -22,7 +22,8 @@ class Problem(eqx.Module):
     **Attributes:**
 
     - `scm`: the true model, hidden from policies.
-    - `target`: the variable to make large; it cannot be set.
+    - `target`: the variable to make large; it cannot be set. It is an outcome: policies may take it
+      that it has a cause, and causes nothing.
     - `limit`: values that are set lie between `-limit` and `limit`.
     - `cost`: what setting a variable costs, in units of the target's range.
     - `noise`: the noises over which an expected value is a mean.

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.optimise import View, believed_effects, effects
+from acbo.optimise import View, believed_effects, effects, outcome_edges
 from acbo.scm import standardise
 from acbo.surrogate import Surrogate
 
@@ -25,6 +25,7 @@ class Features(NamedTuple):
     - `tokens`: the surrogate's embedding of the pair (variable, target), both ways.
     - `allowed`: which variables may be set.
     - `limit`: how far.
+    - `left`: the share of the budget that is left.
     """
 
     effect: Float[Array, " d"]
@@ -33,6 +34,7 @@ class Features(NamedTuple):
     tokens: Float[Array, "d twice_hidden"]
     allowed: Bool[Array, " d"]
     limit: Float[Array, ""]
+    left: Float[Array, ""]
 
 
 NUMBERS = 10
@@ -41,7 +43,8 @@ NUMBERS = 10
 def features(view: View, surrogate: Surrogate) -> Features:
     """Look at a view through a surrogate."""
     prediction = surrogate(standardise(view.samples))
-    edges = jax.nn.sigmoid(prediction.edge_logits)
+    believed = jax.nn.sigmoid(prediction.edge_logits)
+    edges = outcome_edges(view, believed)
     y = view.target
     found = effects(view)
     unit = view.limit / found.scale[y]
@@ -55,7 +58,7 @@ def features(view: View, surrogate: Surrogate) -> Features:
     numbers = jnp.stack(
         [
             edges[:, y],
-            edges[y, :],
+            believed[y, :],
             jnp.tanh(effect / 4),
             jnp.tanh(doubt),
             jnp.tanh(found.slope * unit / 4),
@@ -68,4 +71,4 @@ def features(view: View, surrogate: Surrogate) -> Features:
         axis=-1,
     )
     tokens = jnp.concatenate([prediction.tokens[:, y], prediction.tokens[y, :]], axis=-1)
-    return Features(effect, doubt, numbers, tokens, view.allowed, view.limit)
+    return Features(effect, doubt, numbers, tokens, view.allowed, view.limit, left)

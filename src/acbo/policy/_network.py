@@ -63,7 +63,9 @@ class PolicyNetwork(eqx.Module):
         mean = (x * here).sum(axis=0, keepdims=True) / jnp.maximum(here.sum(), 1.0)
         x = jnp.concatenate([x, jnp.broadcast_to(mean, x.shape)], axis=-1)
         said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
-        reach = jnp.abs(seen.effect) + self.curiosity * seen.doubt
+        # What is learned with the last intervention is of no use.
+        curiosity = self.curiosity * jnp.sqrt(seen.left)
+        reach = jnp.abs(seen.effect) + curiosity * seen.doubt
         logits = self.sharpness * reach + 4 * said[:, 0]
         # Beyond the limit even where the effect is small: a target that rises, rises to the end.
         centre = 1.4 * jnp.tanh(16 * seen.effect + 4 * said[:, 1])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +17,7 @@ from acbo.optimise import (
     best_action,
     effects,
     look,
+    outcome_edges,
     path_effects,
     play,
     random_policy,
@@ -192,6 +195,33 @@ def test_what_setting_has_shown_outlives_a_wrong_belief(problem, believed, well_
     assert float(told.mean[variable]) == pytest.approx((1.5 - centre) / 3, rel=0.1)
     assert float(told.deviation[variable]) < 0.5 * float(before.deviation[variable])
     assert float(before.mean[variable]) == pytest.approx(0.0, abs=0.02)
+
+
+def test_edges_of_an_outcome_are_those_of_the_graphs_in_which_it_is_one(problem, well_known):
+    """By enumeration: each pair is one way, the other or none, independent of other pairs."""
+    y, allowed = int(problem.target), np.asarray(problem.allowed)
+    others = np.flatnonzero(allowed)
+    rng = np.random.default_rng(0)
+    edges = rng.uniform(0.02, 0.45, (6, 6)) * (1 - np.eye(6))
+    total, causes = 0.0, np.zeros(6)
+    for drawn in itertools.product((0, 1), repeat=len(others)):  # none, or a cause: no effects
+        ways = [edges[i, y] if c else 1 - edges[i, y] - edges[y, i] for i, c in zip(others, drawn)]
+        if any(drawn):
+            total += np.prod(ways)
+            causes[others] += np.prod(ways) * np.array(drawn)
+    found = np.asarray(jax.jit(outcome_edges)(well_known, jnp.asarray(edges, jnp.float32)))
+    np.testing.assert_allclose(found[:, y], causes / total, rtol=1e-4)
+    assert (found[y] == 0).all()
+    rest = np.ix_(others, others)
+    np.testing.assert_allclose(found[rest], edges[rest], rtol=1e-6)
+
+
+def test_a_sure_cause_stays_sure_and_nothing_is_a_cause_where_nothing_may_be_set(well_known):
+    edges = jnp.zeros((6, 6)).at[:, well_known.target].set(1.0)
+    sure = outcome_edges(well_known, edges)[:, well_known.target]
+    np.testing.assert_allclose(np.asarray(sure)[np.asarray(well_known.allowed)], 1.0, rtol=1e-5)
+    nobody = well_known._replace(allowed=jnp.zeros(6, bool))
+    assert (outcome_edges(nobody, edges)[:, well_known.target] == 0).all()
 
 
 def test_what_is_no_game(problem):

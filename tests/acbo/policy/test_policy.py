@@ -11,6 +11,7 @@ import pytest
 from acbo.optimise import ProblemPrior, begin, look
 from acbo.policy import (
     Decision,
+    Features,
     GRPOConfig,
     LearnedPolicy,
     PolicyNetwork,
@@ -41,7 +42,9 @@ def surrogate() -> Surrogate:
 
 @pytest.fixture(scope="module")
 def network() -> PolicyNetwork:
-    return PolicyNetwork(16, hidden=8, key=jax.random.key(1))
+    """One that tries things: a sharp one would play every rollout alike, and learn nothing."""
+    network = PolicyNetwork(16, hidden=8, key=jax.random.key(1))
+    return eqx.tree_at(lambda network: network.sharpness, network, jnp.float32(1.0))
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,21 @@ def test_rollouts_of_a_problem_begin_alike(played):
     assert not np.allclose(first[0, 0], first[1, 0])
     # Values beyond the limit are cut, so worths may agree; decisions do not.
     assert len(np.unique(np.asarray(played.decision.share)[0, :, 0])) == 3
+
+
+def test_curiosity_falls_with_the_budget_that_is_left(network):
+    """Early the doubtful variable is tried, late the sure one is used."""
+    seen = Features(
+        effect=jnp.array([0.6, 0.3, 0.0]),
+        doubt=jnp.array([0.0, 0.3, 0.0]),
+        numbers=jnp.zeros((3, 10)),
+        tokens=jnp.zeros((3, 16)),
+        allowed=jnp.array([True, True, False]),
+        limit=jnp.float32(3.0),
+        left=jnp.float32(1.0),
+    )
+    assert int(mode(network(seen)).variable) == 1
+    assert int(mode(network(seen._replace(left=jnp.float32(0.1)))).variable) == 0
 
 
 def test_advantages_compare_within_a_group():
