@@ -13,8 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, PyTree
 
-from jaxarc.bitgrid._bundle import bundle
-
 
 def on_active_lanes(
     function: Callable[..., PyTree],
@@ -51,13 +49,12 @@ def on_active_lanes(
         # A branch that is always taken: it keeps the gather out of the function's loops, which
         # XLA could not vectorise with a gather in them.
         gathered = jax.lax.cond(start < total, _take, _zeros, arguments, picked)
-        done, _ = bundle(function(*gathered))
-        result = [_put(old, picked, new) for old, new in zip(result, done, strict=True)]
+        done = function(*gathered)
+        result = jax.tree.map(lambda old, new: _put(old, picked, new), result, done)
         return start + block, result
 
-    result, unbundle = bundle(otherwise)
     start = jnp.int32(0)
-    return unbundle(jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, result))[1])
+    return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
 
 
 def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
@@ -66,7 +63,7 @@ def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
     Exact below 2^24.
     """
     n = counts.shape[0]
-    size = n if n <= 64 else max((s for s in range(8, 65) if n % s == 0), default=64)
+    size = min(n, 64)
     groups = jnp.pad(counts, (0, -n % size)).reshape(-1, size)
     earlier = np.triu(np.ones((size, size), np.float32), 1)
     place = jnp.matmul(groups, earlier, precision="highest")

@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, PyTree, UInt8, UInt32
 
-from jaxarc.bitgrid._bundle import bundle
-
 PLANES = 4  # ten colours need four binary digits
 WORD = 32  # bits in a row, so the widest canvas
 
@@ -74,16 +72,16 @@ def to_lanes(tree: PyTree, lanes: int | None = None) -> PyTree:
     an entry is an array, which XLA does in the same pass over memory.
     """
 
-    moved = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), tree)
-    leaves, structure = jax.tree.flatten(moved)
-    missing = 0 if lanes is None else lanes - leaves[0].shape[-1]
-    if not missing:
-        return moved
-    stacks, apart = bundle([leaf for leaf in leaves if leaf.ndim == 1])
-    numbers = iter(apart([jnp.concatenate([x, x[..., :missing]], axis=-1) for x in stacks]))
-    widths = lambda leaf: [(0, 0)] * (leaf.ndim - 1) + [(0, missing)]  # noqa: E731
-    filled = [next(numbers) if x.ndim == 1 else jnp.pad(x, widths(x)) for x in leaves]
-    return jax.tree.unflatten(structure, filled)
+    def move(leaf):
+        moved = jnp.moveaxis(leaf, 0, -1)
+        missing = 0 if lanes is None else lanes - moved.shape[-1]
+        if not missing:
+            return moved
+        if moved.ndim == 1:
+            return jnp.concatenate([moved, moved[:missing]])
+        return jnp.pad(moved, [(0, 0)] * (moved.ndim - 1) + [(0, missing)])
+
+    return jax.tree.map(move, tree)
 
 
 def lanes_for(worlds: int) -> int:

@@ -205,7 +205,10 @@ def test_edges_of_an_outcome_are_those_of_the_graphs_in_which_it_is_one(problem,
     edges = rng.uniform(0.02, 0.45, (6, 6)) * (1 - np.eye(6))
     total, causes = 0.0, np.zeros(6)
     for drawn in itertools.product((0, 1), repeat=len(others)):  # none, or a cause: no effects
-        ways = [edges[i, y] if c else 1 - edges[i, y] - edges[y, i] for i, c in zip(others, drawn)]
+        ways = [
+            edges[i, y] if c else 1 - edges[i, y] - edges[y, i]
+            for i, c in zip(others, drawn, strict=True)
+        ]
         if any(drawn):
             total += np.prod(ways)
             causes[others] += np.prod(ways) * np.array(drawn)
