@@ -22,7 +22,7 @@ from worldloom.loop._records import flatten_saves, plan_records
 
 # Bytes of records on the device at once, of which there are two sets, and of a window of inputs.
 # Few enough that a buffer is used again while it is in the cache.
-BUFFER_BYTES = 8 * 2**20
+BUFFER_BYTES = 16 * 2**20
 
 
 class Setup:
@@ -165,14 +165,17 @@ class Setup:
         return Carry([tree["state"][name] for name in names], Faults(**tree["faults"]))
 
     def _row_capacity(self) -> list[int]:
-        """Rows in each save's buffers: powers of two, so that lengths share programs."""
-        share = BUFFER_BYTES // max(1, len(self.records.saves))
-        capacity = []
-        for columns in self.records.columns:
-            row = sum(column.row_bytes for column in columns)
-            rows = columns[0].rows if columns else 1
-            fits = max(1, share // max(1, row))
-            capacity.append(min(1 << max(0, rows - 1).bit_length(), 1 << (fits.bit_length() - 1)))
+        """Rows in each save's buffers: powers of two, so that lengths share programs.
+
+        Each save gets its share of the bytes that the whole run records: all buffers fill alike.
+        """
+        columns_of, capacity = self.records.columns, []
+        rows = [columns[0].rows if columns else 1 for columns in columns_of]
+        sizes = [sum(column.row_bytes for column in columns) for columns in columns_of]
+        total = sum(count * size for count, size in zip(rows, sizes, strict=True))
+        for count in rows:
+            fits = max(1, count * BUFFER_BYTES // max(1, total))
+            capacity.append(min(1 << max(0, count - 1).bit_length(), 1 << (fits.bit_length() - 1)))
         return capacity
 
 

@@ -350,3 +350,20 @@ def test_a_failed_requirement_ends_the_run_in_its_own_words():
         wl.run(step, jnp.ones(2), length=50)
     with check.using("off"):
         assert wl.run(step, jnp.ones(2), length=50).state[0] == 2.0**50
+
+
+def test_buffers_of_records_fill_alike(monkeypatch):
+    """A narrow record beside a wide one does not take half of the bytes and cut chunks short."""
+    monkeypatch.setattr(_setup, "BUFFER_BYTES", 8 * 404)
+    save = {"wide": wl.Every(of=lambda x: x), "narrow": wl.Every(of=lambda x: x[0])}
+    setup = _setup.Setup(
+        lambda x, t: (x + 1, None),
+        jnp.zeros(100),
+        None,
+        length=64,
+        save=save,
+        checks={},
+        on_fault="stop",
+        refresh=None,
+    )
+    assert setup.furthest(0, 64) == 8
