@@ -32,8 +32,9 @@ from acbo.surrogate import Surrogate
 
 
 def believed_edges(surrogate: Surrogate, view: View) -> Float[Array, "d d"]:
-    """What a surrogate believes of the graph, given what a policy has seen."""
-    return jax.nn.sigmoid(surrogate(standardise(view.samples)).edge_logits)
+    """What a surrogate believes of the graph, given what a policy has seen and what it is told."""
+    edges = jax.nn.sigmoid(surrogate(standardise(view.samples)).edge_logits)
+    return outcome_edges(view, edges)
 
 
 class GreedyOnBelief(eqx.Module):
@@ -43,7 +44,7 @@ class GreedyOnBelief(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
-        edges = outcome_edges(view, believed_edges(self.surrogate, view))
+        edges = believed_edges(self.surrogate, view)
         return _extreme(path_effects(view, edges), view)
 
 
@@ -56,7 +57,7 @@ class ProcessOnBelief(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
-        edges = outcome_edges(view, believed_edges(self.surrogate, view))
+        edges = believed_edges(self.surrogate, view)
         return GaussianProcess(self.acquisition, edges)(key, view)
 
 

@@ -1,6 +1,6 @@
 """Train the networks of the package anew.
 
-`python -m acbo.pretrained surrogate` takes about 75 minutes on two cores, `policy` about five.
+`python -m acbo.pretrained surrogate` takes about 75 minutes on two cores, `policy` about ten.
 Both can be stopped and go on from their checkpoint.
 """
 

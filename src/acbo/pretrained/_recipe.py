@@ -62,8 +62,7 @@ STAGES = (
 
 CALIBRATION = Lesson(variables=(2, 5), rows=(32, 128), batch=128)
 # Training draws its actions and so explores by chance. The policy in use takes the likeliest action
-# and has to be more curious. Of 2.0 to 4.5 this leaves both goals the same room, on problems never
-# trained on.
+# and has to be more curious: more than this for a better best, less for a better mean.
 CURIOSITY = 3.6
 POLICY = GRPOConfig(
     problems=32,

@@ -137,22 +137,24 @@ def plan_records(
     return Records(saves, tuple(columns), tree, tuple(values))
 
 
-def local_part(column: Column, array: jax.Array, count: int | None = None) -> np.ndarray:
+def local_part(column: Column, array: jax.Array, count: int = 1) -> np.ndarray:
     """What this process holds of a row, or of the first `count` rows of an array of rows.
 
-    On one device this is a view: copy it before the array is donated.
+    Where every device holds all of it this is a view: copy it before the array is donated.
     """
-    rows = () if count is None else (slice(count),)
-    if len(array.sharding.device_set) == 1:
-        return np.asarray(array)[(*rows, ...)]
-    part = np.empty((*(() if count is None else (count,)), *column.local_shape), column.dtype)
+    rows = array.ndim - len(column.shape)
+    first = (*[slice(count)] * rows, ...)
+    if array.is_fully_replicated:
+        return np.asarray(array)[first]
+    part = np.empty((*[count] * rows, *column.local_shape), column.dtype)
     for shard in array.addressable_shards:
-        index = shard.index[len(rows) :]
         where = tuple(
-            slice(*(bound - first for bound in s.indices(size)[:2]))
-            for s, size, (first, _) in zip(index, column.shape, column.box, strict=True)
+            slice(*(bound - start for bound in s.indices(size)[:2]))
+            for s, size, (start, _) in zip(
+                shard.index[rows:], column.shape, column.box, strict=True
+            )
         )
-        part[(..., *where)] = np.asarray(shard.data)[(*rows, ...)]
+        part[(..., *where)] = np.asarray(shard.data)[first]
     return part
 
 
