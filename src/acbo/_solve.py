@@ -8,11 +8,16 @@ cores. So what runs in batches eliminates by itself, in all matrices at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float, PyTree
 
-_BLOCK = 5
+_AT_ONCE = 64
+_ROWS = 5
 
 
 def solve_positive(matrix: Float[Array, "n n"], right: Float[Array, "n k"]) -> Float[Array, "n k"]:
@@ -35,48 +40,70 @@ def inverse_positive(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return solve_positive(matrix, jnp.eye(matrix.shape[0], dtype=matrix.dtype))
 
 
-def determinant_and_form(
-    matrix: Float[Array, "n n"], vector: Float[Array, " n"], *, least: float
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """`log det M` and `v' inv(M) v` of a symmetric matrix with no eigenvalue below `least`.
+def determinants_and_forms(
+    matrices: Float[Array, "n n s"], vectors: Float[Array, "n s"]
+) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+    """`log det M` and `v' inv(M) v` of symmetric matrices with no eigenvalue below one.
 
-    No pivot is below it then. Where rounding says otherwise, nothing is left of that row but
-    noise, and it is taken as `least` on the diagonal alone. Five rows at a time; `n` is a multiple
-    of five.
+    No pivot is below one then. Where rounding says otherwise, nothing is left of that row but
+    noise, and it is taken as one on the diagonal alone.
     """
-    n = matrix.shape[0]
-    if n % _BLOCK:
-        raise ValueError(f"matrix has {n} rows; expected a multiple of {_BLOCK}")
-    both = jnp.concatenate([matrix, vector[:, None]], axis=1)
-
-    def eliminate(
-        block: Array | int, carry: tuple[Array, Array, Array]
-    ) -> tuple[Array, Array, Array]:
-        both, determinant, form = carry
-        start = block * _BLOCK
-        rows = lax.dynamic_slice_in_dim(both, start, _BLOCK, axis=0)
-        corner = lax.dynamic_slice_in_dim(rows, start, _BLOCK, axis=1)
-        solved, size = _eliminate_corner(corner, rows, least)
-        below = lax.dynamic_slice_in_dim(both, start, _BLOCK, axis=1)
-        below = jnp.where(jnp.arange(n)[:, None] >= start + _BLOCK, below, 0.0)
-        both = both - (below[:, :, None] * solved[None, :, :]).sum(axis=1)
-        return both, determinant + size, form + (rows[:, -1] * solved[:, -1]).sum()
-
-    zero = jnp.zeros((), matrix.dtype)
-    _, determinant, form = lax.fori_loop(0, n // _BLOCK, eliminate, (both, zero, zero))
-    return determinant, form
+    both = jnp.concatenate([matrices, vectors[:, None, :]], axis=1)
+    determinants = forms = jnp.zeros(both.shape[2:], both.dtype)
+    while both.shape[0] > 0:  # what is done with is left out every few rows
+        rows = min(_ROWS, both.shape[0])
+        both, determinants, forms = lax.fori_loop(0, rows, _eliminate, (both, determinants, forms))
+        both = both[rows:, rows:]
+    return determinants, forms
 
 
-def _eliminate_corner(corner: Array, rows: Array, least: float) -> tuple[Array, Array]:
-    """`inv(corner) @ rows`, and the log determinant of the corner; unrolled."""
-    size = corner.shape[0]
-    both = jnp.concatenate([corner, rows], axis=1)
-    determinant = jnp.zeros((), corner.dtype)
-    for k in range(size):
-        pivot = jnp.maximum(both[k, k], least)
-        determinant = determinant + jnp.log(pivot)
-        only = jnp.zeros(both.shape[1], both.dtype).at[k].set(1.0)
-        row = jnp.where(both[k, k] < 0.5 * least, only, both[k] / pivot)
-        column = both[:, k].at[k].add(-1.0)
-        both = both - column[:, None] * row[None, :]
-    return both[:, size:], determinant
+def _eliminate(
+    k: Array | int, carry: tuple[Float[Array, "n m s"], Float[Array, " s"], Float[Array, " s"]]
+) -> tuple[Float[Array, "n m s"], Float[Array, " s"], Float[Array, " s"]]:
+    both, determinants, forms = carry
+    row = lax.dynamic_index_in_dim(both, k, axis=0, keepdims=False)
+    column = lax.dynamic_index_in_dim(both, k, axis=1, keepdims=False)
+    pivot = lax.dynamic_index_in_dim(row, k, axis=0, keepdims=False)
+    safe = jnp.maximum(pivot, 1.0)
+    scaled = jnp.where(pivot[None, :] < 0.5, 0.0, row / safe[None, :])
+    both = both - column[:, None, :] * scaled[None, :, :]
+    return both, determinants + jnp.log(safe), forms + row[-1] * scaled[-1]
+
+
+def in_blocks(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """Give a function of stacks, last axis, a first axis instead; it sees a part of them at once.
+
+    A part stays in a core's cache through all steps of the function. Batches are longer stacks:
+    `vmap` would have each step go over all of them.
+    """
+
+    @custom_vmap
+    def stacked(*stacks: Array) -> PyTree:
+        s = stacks[0].shape[0]
+        size = min(_AT_ONCE, s)
+        full = -(-s // size) * size
+
+        def parts(stack: Array) -> Array:
+            stack = jnp.pad(stack, ((0, full - s),) + ((0, 0),) * (stack.ndim - 1))
+            return stack.reshape(-1, size, *stack.shape[1:])
+
+        def whole(found: Array) -> Array:
+            return jnp.moveaxis(found, -1, 1).reshape(full, *found.shape[1:-1])[:s]
+
+        found = lax.map(
+            lambda part: function(*(jnp.moveaxis(one, 0, -1) for one in part)),
+            tuple(map(parts, stacks)),
+        )
+        return jax.tree.map(whole, found)
+
+    @stacked.def_vmap
+    def longer(axis_size: int, in_batched: list[bool], *stacks: Array) -> tuple[PyTree, PyTree]:
+        stacks = tuple(
+            stack if batched else jnp.broadcast_to(stack, (axis_size, *stack.shape))
+            for stack, batched in zip(stacks, in_batched, strict=True)
+        )
+        found = stacked(*(stack.reshape(-1, *stack.shape[2:]) for stack in stacks))
+        found = jax.tree.map(lambda one: one.reshape(axis_size, -1, *one.shape[1:]), found)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return stacked

@@ -9,6 +9,7 @@ hold everything that all of its regressions need; none looks at the samples agai
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from acbo._solve import determinant_and_form
+from acbo._solve import determinants_and_forms, in_blocks
 from acbo.scm import Samples
 
 COUNT = 5
@@ -33,10 +34,12 @@ _SPARSITY = 1.5  # log odds against one more cause
 
 def _waves(x: Array, orders: int) -> Float[Array, "i p n"]:
     """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch, for `x` of shape `[i, n]`."""
-    k = jnp.arange(1, orders + 1, dtype=x.dtype) * _PITCH
-    angle = x[:, None, :] * k[None, :, None]
-    both = jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=2).reshape(x.shape[0], -1, x.shape[1])
-    return jnp.concatenate([jnp.ones_like(x)[:, None, :], both], axis=1)
+    cos, sin = jnp.cos(_PITCH * x), jnp.sin(_PITCH * x)
+    parts = [jnp.ones_like(x), cos, sin]
+    for _ in range(orders - 1):  # by the sum of two angles: a cosine costs as much as ten products
+        c, s = parts[-2:]
+        parts += [c * cos - s * sin, s * cos + c * sin]
+    return jnp.stack(parts, axis=1)
 
 
 def _products() -> np.ndarray:
@@ -70,23 +73,52 @@ def _products() -> np.ndarray:
     return table
 
 
-_PRODUCTS = _products()
 _ORDER_OF = (np.arange(2 * _ORDERS + 1) + 1) // 2
-_VARIANCE = np.exp(-0.5 * (_ORDER_OF * _PITCH * _WIDTH) ** 2)
+_SCALE = np.exp(-0.25 * (_ORDER_OF * _PITCH * _WIDTH) ** 2)  # of waves; squared, their variance
+_PRODUCTS = _products() * _SCALE[:, None, None] * _SCALE[None, :, None]
+
+
+@in_blocks
+def _fit_singles(
+    sums: Float[Array, "p s"], moments: Float[Array, "a s"]
+) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+    """`_fit` of regressions on the waves of one variable, from sums of waves."""
+    products, scale = (jnp.asarray(one, sums.dtype) for one in (_PRODUCTS, _SCALE))
+    return _fit(jnp.einsum("abp,ps->abs", products, sums), moments * scale[:, None])
+
+
+@in_blocks
+def _fit_pairs(
+    sums: Float[Array, "p q s"], moments: Float[Array, "a c s"]
+) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+    """`_fit` of regressions on the products of waves of two variables."""
+    products, scale = (jnp.asarray(one, sums.dtype) for one in (_PRODUCTS, _SCALE))
+    m, s = moments.shape[0] * moments.shape[1], moments.shape[2]
+    gram = jnp.einsum("abp,pqs->abqs", products, sums)
+    gram = jnp.einsum("cdq,abqs->acbds", products, gram)
+    moments = moments * (scale[:, None] * scale[None, :])[..., None]
+    return _fit(gram.reshape(m, m, s), moments.reshape(m, s))
+
+
+def _fit(
+    gram: Float[Array, "m m s"], moments: Float[Array, "m s"]
+) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+    """The log determinant of regressions' precision, and the energy that they explain."""
+    precision = _GAIN * gram + jnp.eye(gram.shape[0])[..., None]
+    return determinants_and_forms(precision, _GAIN**0.5 * moments)
 
 
 def _log_evidence(
-    gram: Float[Array, "m m"],
-    moment: Float[Array, " m"],
-    energy: Float[Array, ""],
-    count: Float[Array, ""],
-    prior: Float[Array, " m"],
-) -> Float[Array, ""]:
-    """Log evidence of a regression, up to a constant of the target."""
-    root = jnp.sqrt(prior)
-    scaled = gram * (root[:, None] * root[None, :]) + jnp.eye(gram.shape[0])
-    determinant, explained = determinant_and_form(scaled, moment * root, least=1.0)
-    return _from_parts(determinant, explained, energy, count)
+    fit: Callable[[Array, Array], tuple[Array, Array]],
+    sums: Float[Array, "j s ..."],
+    moments: Float[Array, "j s ..."],
+    energy: Float[Array, " j"],
+    count: Float[Array, " j"],
+) -> Float[Array, "j s"]:
+    """Log evidence of the regressions of each target, up to a constant of the target."""
+    stacks = (one.reshape(-1, *one.shape[2:]) for one in (sums, moments))
+    determinant, explained = (one.reshape(moments.shape[:2]) for one in fit(*stacks))
+    return _from_parts(determinant, explained, energy[:, None], count[:, None])
 
 
 def _log_evidence_of_nothing(
@@ -132,7 +164,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
 
     Pairs of causes are tried among the six that explain a target best alone.
     """
-    x, variables = samples.values, samples.variables
+    x, variables = lax.stop_gradient(samples.values), samples.variables
     d = x.shape[1]
     free = (samples.rows[:, None] & ~samples.intervened).astype(x.dtype)
     count = free.sum(axis=0)
@@ -141,32 +173,22 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
 
     few = 2 * _ORDERS + 1
     waves = _waves(x.T, 2 * _ORDERS)
-    products = jnp.asarray(_PRODUCTS, x.dtype)
-    variance = jnp.asarray(_VARIANCE, x.dtype)
 
     # The constant is a feature too; it has no say about causes.
     nothing = _log_evidence_of_nothing(target.sum(axis=0), energy, count)
-    of_sets = jax.vmap(
-        jax.vmap(_log_evidence, in_axes=(0, 0, None, None, None)), in_axes=(0, 0, 0, 0, None)
-    )
-    single_gram = jnp.einsum("abp,jip->jiab", products, jnp.einsum("ipn,nj->jip", waves, free))
-    single_moment = jnp.einsum("ian,nj->jia", waves[:, :few], target)
-    single = of_sets(single_gram, single_moment, energy, count, _GAIN * variance)
+    sums = jnp.einsum("ipn,nj->jip", waves, free)
+    moments = jnp.einsum("ian,nj->jia", waves[:, :few], target)
+    single = _log_evidence(_fit_singles, sums, moments, energy, count)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
 
     chosen = min(_CANDIDATES, d - 1)
-    best, who = jax.lax.top_k(alone, chosen)
+    best, who = lax.top_k(alone, chosen)
     first, second = np.triu_indices(chosen, 1)
     i, k = who[:, first], who[:, second]
-    grams, moments = _cross(waves, who, free, target)
-    pair_gram = grams[:, first, :, second]  # [pair, j, p, q]
-    pair_gram = jnp.einsum("abp,sjpq->jsabq", products, pair_gram)
-    pair_gram = jnp.einsum("cdq,jsabq->jsacbd", products, pair_gram)
-    pair_gram = pair_gram.reshape(d, len(first), few**2, few**2)
-    pair_moment = jnp.swapaxes(moments[:, first, :, second], 0, 1).reshape(d, len(first), few**2)
-    prior = _GAIN * (variance[:, None] * variance[None, :]).reshape(-1)
-    pairs = of_sets(pair_gram, pair_moment, energy, count, prior)
+    sums, moments = _cross(waves, who, free, target)
+    sums, moments = (jnp.swapaxes(one[:, first, :, second], 0, 1) for one in (sums, moments))
+    pairs = _log_evidence(_fit_pairs, sums, moments, energy, count)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])
     pairs = jnp.where(exists, pairs - nothing[:, None], -jnp.inf)  # [j, pair]
 
@@ -194,4 +216,4 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
         axis=-1,
     )
     numbers = jnp.where(possible[..., None], numbers, 0.0)
-    return jax.lax.stop_gradient(jnp.swapaxes(numbers, 0, 1))
+    return jnp.swapaxes(numbers, 0, 1)

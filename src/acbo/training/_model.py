@@ -109,8 +109,8 @@ def create_parent_set_model(
 
     **Arguments:**
 
-    - `model_kwargs`: any of `hidden_dim` (64), `layers` (4), `heads` (4), `moments` (32) and
-      `compute_dtype` (`"float32"`, or `"bfloat16"`).
+    - `model_kwargs`: any of `hidden_dim` (64), `layers` (4), `heads` (4), `moments` (half of
+      `hidden_dim`) and `compute_dtype` (`"float32"`, or `"bfloat16"`).
     - `max_parent_size`: the largest set that has a probability.
 
     ```python
@@ -135,8 +135,10 @@ def create_parent_set_model(
         )
     if max_parent_size < 0:
         raise OptionError(f"max_parent_size is {max_parent_size}; give 0 or more")
+    sizes = {_FIELDS[name]: value for name, value in given.items()}
+    sizes.setdefault("moments", max(sizes.get("hidden", SurrogateConfig.hidden) // 2, 1))
     try:
-        config = SurrogateConfig(**{_FIELDS[name]: value for name, value in given.items()})
+        config = SurrogateConfig(**sizes)
     except ValueError as error:
         raise OptionError(f"model_kwargs={given}: {error}") from error
     return ParentSetModel(config, max_parent_size)

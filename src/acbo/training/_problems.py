@@ -228,7 +228,9 @@ def expert(
     for count in range(max_parent_size + 1):
         members = list(itertools.combinations(range(size), count))
         rows = np.zeros((len(members), d), bool)
-        rows[np.arange(len(members))[:, None], np.array(members, int).reshape(-1, count)] = True
+        rows[
+            np.arange(len(members))[:, None], np.array(members, int).reshape(len(members), count)
+        ] = True
         sets = np.concatenate([sets, rows])
     chance = np.clip(np.asarray(edges, np.float64), 1e-6, 1 - 1e-6)
     odds = np.log(chance) - np.log1p(-chance)
