@@ -13,11 +13,11 @@ A cell outside the canvas is always 0. Rectangles are half open, as Python's ran
 
 from __future__ import annotations
 
-from jaxarc.bitgrid._colours import colour_at as colour_at
 from jaxarc.bitgrid._colours import equal as equal
 from jaxarc.bitgrid._colours import is_colour as is_colour
 from jaxarc.bitgrid._colours import paint as paint
 from jaxarc.bitgrid._colours import recolour as recolour
+from jaxarc.bitgrid._colours import same_colour as same_colour
 from jaxarc.bitgrid._colours import select as select
 from jaxarc.bitgrid._compact import on_active_lanes as on_active_lanes
 from jaxarc.bitgrid._flood import flood as flood
@@ -49,7 +49,6 @@ __all__ = [
     "Box",
     "bounding_box",
     "cell",
-    "colour_at",
     "count",
     "equal",
     "first_cell",
@@ -67,6 +66,7 @@ __all__ = [
     "recolour",
     "rectangle",
     "reverse_bits",
+    "same_colour",
     "select",
     "shift_columns",
     "to_lanes",

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Int32, UInt8, UInt32
 
 from jaxarc.bitgrid._layout import PLANES
-from jaxarc.bitgrid._masks import any_bits, cell
+from jaxarc.bitgrid._masks import any_bits
 
 
 def colour_words(colour: Int32[Array, "*lanes"]) -> UInt32[Array, 4 * lanes]:
@@ -48,16 +48,16 @@ def is_colour(
     return ~any_bits(grid ^ colour_words(colour)[:, None])
 
 
-def colour_at(
-    grid: UInt32[Array, "4 rows *lanes"],
-    row: Int32[Array, "*lanes"],
-    column: Int32[Array, "*lanes"],
-) -> Int32[Array, "*lanes"]:
-    """The colour of one cell; 0 outside the canvas."""
-    here = cell(grid.shape[1], row, column)
-    digits = any_bits(jnp.swapaxes(grid & here[None], 0, 1)) != 0
-    weights = jnp.asarray([1, 2, 4, 8], jnp.int32).reshape((4,) + (1,) * row.ndim)
-    return jnp.where(digits, weights, 0).sum(axis=0, dtype=jnp.int32)
+def same_colour(
+    grid: UInt32[Array, "4 rows *lanes"], one: UInt32[Array, rows * lanes]
+) -> UInt32[Array, rows * lanes]:
+    """The cells with the colour of the one cell in a mask, over whole words; 0 for an empty mask.
+
+    Intersect with an area of interest.
+    """
+    digits = any_bits(jnp.swapaxes(grid & one[None], 0, 1)) != 0
+    words = jnp.where(digits, jnp.uint32(0xFFFFFFFF), jnp.uint32(0))
+    return ~any_bits(grid ^ words[:, None])
 
 
 def recolour(

@@ -6,11 +6,14 @@ are gathered into blocks, and the work runs once a block; no world, no block, no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array, Bool, Float32, PyTree
 
 
@@ -41,14 +44,17 @@ def on_active_lanes(
     # that are known to differ and not to be negative make scatters quicker to run and to compile.
     number = np.arange(lanes, dtype=np.int32)
     queue = jnp.asarray(np.arange(lanes, 2 * lanes + block, dtype=np.int32))
-    queue = _put(queue, jnp.where(active, place, lanes + block + number), number)
+    queue = _put(queue, jnp.where(active, place, lanes + block + number)[:, None], number)
 
     def work(carry):
         start, result = carry
-        picked = jax.lax.dynamic_slice(queue, (start,), (block,))
-        # A branch that is always taken: it keeps the gather out of the function's loops, which
-        # XLA could not vectorise with a gather in them.
-        gathered = jax.lax.cond(start < total, _take, _zeros, arguments, picked)
+        picked = jax.lax.dynamic_slice(
+            queue[:, None], (start, 0), (block, 1), allow_negative_indices=False
+        )
+        # In a column, the numbers are cut out once for gather and scatter. The branches are the
+        # same: any branch keeps the gather out of the function's loops, which XLA could not
+        # vectorise with a gather in them.
+        gathered = jax.lax.cond(start < total, _take, _take, arguments, picked)
         done = function(*gathered)
         result = jax.tree.map(lambda old, new: _put(old, picked, new), result, done)
         return start + block, result
@@ -58,29 +64,38 @@ def on_active_lanes(
 
 
 def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
-    """The sum of all earlier counts. As matrix products, which XLA need not compile.
+    """The sum of all earlier counts. As products of matrices, which XLA need not compile.
 
     Exact below 2^24.
     """
     n = counts.shape[0]
-    size = min(n, 64)
+    size = min(n, max(64, math.isqrt(n)))
     groups = jnp.pad(counts, (0, -n % size)).reshape(-1, size)
-    earlier = np.triu(np.ones((size, size), np.float32), 1)
-    place = jnp.matmul(groups, earlier, precision="highest")
+    product = partial(jnp.matmul, precision="highest")
+    place = product(groups, np.triu(np.ones((size, size), np.float32), 1))
     if n > size:
-        place = place + _count_before(place[:, -1] + groups[:, -1])[:, None]
+        sums = product(groups, np.ones((size, size), np.float32))
+        place = place + product(np.tri(groups.shape[0], k=-1, dtype=np.float32), sums)
     return place.reshape(-1)[:n]
 
 
 def _put(old, lanes, new):
     """`old` with `new` in these lanes; those that do not exist are dropped."""
-    at = old.at[..., lanes]
-    return at.set(new, mode="drop", unique_indices=True, wrap_negative_indices=False)
+    at = old.at[..., lanes[:, 0]]
+    return at.set(_lanes_last(new), mode="drop", unique_indices=True, wrap_negative_indices=False)
 
 
 def _take(tree, lanes):
-    return jax.tree.map(lambda leaf: jnp.take(leaf, lanes, axis=-1, mode="clip"), tree)
+    take = partial(jnp.take, indices=lanes[:, 0], axis=-1, mode="clip")
+    return jax.tree.map(lambda leaf: _lanes_last(take(leaf)), tree)
 
 
-def _zeros(tree, lanes):
-    return jax.tree.map(jnp.zeros_like, jax.eval_shape(_take, tree, lanes))
+def _lanes_last(array):
+    """The same, next to each other in memory what is next to each other in lanes.
+
+    XLA would rather have what it gathers and scatters world by world, and then so is all that the
+    function does with it: slower, and with larger loops to compile.
+    """
+    if array.ndim < 2 or jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return array
+    return with_layout_constraint(array, Layout(tuple(range(array.ndim))))

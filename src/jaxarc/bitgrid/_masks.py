@@ -78,10 +78,8 @@ def bounding_box(mask: UInt32[Array, rows * lanes]) -> Box:
     return Box(*extent(rows_in_use(mask)), *extent(any_bits(mask)))
 
 
-def first_cell(
-    mask: UInt32[Array, rows * lanes],
-) -> tuple[Int32[Array, "*lanes"], Int32[Array, "*lanes"]]:
-    """Row and column of the first cell in reading order; both -1 where the mask is empty."""
+def first_cell(mask: UInt32[Array, rows * lanes]) -> UInt32[Array, rows * lanes]:
+    """The mask of the first cell of a mask in reading order; empty where the mask is."""
     row = lowest_bit(rows_in_use(mask))
     here = row_numbers(mask.shape[0], mask.ndim - 1) == row[None]
-    return row, lowest_bit(any_bits(jnp.where(here, mask, jnp.uint32(0))))
+    return jnp.where(here, mask & (~mask + 1), jnp.uint32(0))

@@ -11,15 +11,13 @@ from jaxarc.bitgrid import (
     WORD,
     Box,
     bounding_box,
-    cell,
-    colour_at,
     first_cell,
     flood,
-    is_colour,
     map_rows,
     on_active_lanes,
     rectangle,
     reverse_bits,
+    same_colour,
     select,
     shift_columns,
     transpose,
@@ -119,9 +117,8 @@ def apply_operation(
 
 def _region(cells, active, grid) -> UInt32[Array, "rows lanes"]:
     """The region of one colour around the first selected cell."""
-    row, column = first_cell(cells)
-    same_colour = is_colour(grid, colour_at(grid, row, column)) & active
-    return flood(same_colour, cell(grid.shape[1], row, column))
+    seed = first_cell(cells)
+    return flood(same_colour(grid, seed) & active, seed)
 
 
 def _carry(operation, cells, active, grid, clipboard, filled):

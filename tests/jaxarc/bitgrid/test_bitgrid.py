@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxarc import bitgrid
-from jaxarc.bitgrid import Box
+from jaxarc.bitgrid import Box, _compact
 
 SHAPES = [(30, 30), (5, 9), (32, 32), (17, 3), (1, 1)]
 WORLDS = 40
@@ -82,11 +82,9 @@ def test_one_cell_and_the_first_cell(case):
     expected[np.arange(WORLDS), row, column] = True
     np.testing.assert_array_equal(mask_of(words, shape), expected)
 
-    found = bitgrid.first_cell(lanes(bitgrid.pack_mask(jnp.asarray(mask))))
+    found = mask_of(bitgrid.first_cell(lanes(bitgrid.pack_mask(jnp.asarray(mask)))), shape)
     for world in range(WORLDS):
-        where = np.argwhere(mask[world])
-        first = tuple(where[0]) if len(where) else (-1, -1)
-        assert (int(found[0][world]), int(found[1][world])) == first
+        np.testing.assert_array_equal(np.argwhere(found[world]), np.argwhere(mask[world])[:1])
 
 
 def test_count_and_bounding_box(case):
@@ -118,10 +116,10 @@ def test_colours_are_read_compared_and_painted(case):
     np.testing.assert_array_equal(cells_of(mixed, shape), np.where(mask, cells, other))
     row, column = rng.integers(-2, shape[0], WORLDS), rng.integers(-2, shape[1], WORLDS)
     inside = (row >= 0) & (column >= 0)
-    expected = np.where(inside, cells[np.arange(WORLDS), row.clip(0), column.clip(0)], 0)
-    np.testing.assert_array_equal(
-        bitgrid.colour_at(grid, jnp.int32(row), jnp.int32(column)), expected
-    )
+    here = np.where(inside, cells[np.arange(WORLDS), row.clip(0), column.clip(0)], 0)
+    one = bitgrid.cell(max(shape), jnp.int32(row), jnp.int32(column))
+    alike = mask_of(bitgrid.same_colour(grid, one), shape)
+    np.testing.assert_array_equal(alike, cells == here[:, None, None])
     table = rng.permuted(np.tile(np.arange(10, dtype=np.uint8), (WORLDS, 1)), axis=1)
     recoloured = bitgrid.recolour(grid, jnp.asarray(table.T))
     expected = np.take_along_axis(table, cells.reshape(WORLDS, -1), 1).reshape(cells.shape)
@@ -260,9 +258,17 @@ def test_work_on_active_lanes_touches_no_other(block):
         assert set(seen) == {min(block, worlds)}
 
 
+@pytest.mark.parametrize("n", [1, 64, 65, 1032, 5000])
+def test_lanes_are_numbered_by_what_comes_before(n):
+    counts = np.random.default_rng(n).integers(0, 2, n)
+    found = jax.jit(_compact._count_before)(jnp.asarray(counts, jnp.float32))
+    np.testing.assert_array_equal(found, np.cumsum(counts) - counts)
+
+
 def test_one_world_needs_no_lanes():
     grid = bitgrid.pack(jnp.arange(9, dtype=jnp.uint8).reshape(3, 3))
-    assert int(bitgrid.colour_at(grid, jnp.int32(1), jnp.int32(2))) == 5
+    one = bitgrid.cell(3, jnp.int32(1), jnp.int32(2))
+    assert bitgrid.same_colour(grid, one)[1] & 0b111 == 0b100
     turned = bitgrid.unpack(bitgrid.transpose(grid), 3, 3)
     np.testing.assert_array_equal(turned, np.arange(9).reshape(3, 3).T)
     down = bitgrid.map_rows(grid, jnp.int32(-1), jnp.array(False))
