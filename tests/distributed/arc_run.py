@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import Any
 
 import jax
+from stopping import StopAt
 
 import worldloom as wl
 from jaxarc import training
@@ -21,19 +20,6 @@ OPTIONS = {"worlds": 16, "steps": 6, "updates": 8, "epochs": 1, "minibatches": 2
 OPTIONS |= {"width": 8, "layers": 1}
 WORDS = [word for k, v in OPTIONS.items() for word in (f"--{k}", str(v))]
 WORDS += ["--episode-steps", "4", "--operations", "1", "2", "3", "4", "--seed", "5"]
-
-
-class StopAt(wl.NoProgress):
-    """Ends the run when so many updates are done: dies, or raises."""
-
-    def __init__(self, updates: int, *, die: bool):
-        self.updates, self.die = updates, die
-
-    def update(self, done: int) -> None:
-        if done >= self.updates:
-            if self.die:
-                os.kill(os.getpid(), signal.SIGKILL)
-            raise RuntimeError("stopped in the middle")
 
 
 def go(folder: str, devices: Any, progress: Any = False) -> wl.RunResult:

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 from launching import launch
+from stopping import StopAt
 
 import worldloom as wl
 from worldloom import mesh
@@ -52,7 +53,7 @@ def test_one_process_finishes_what_two_began(whole, tmp_path):
 
 def test_two_processes_finish_what_one_began_and_print_once(whole, tmp_path, capfd):
     with pytest.raises(RuntimeError, match="in the middle"):
-        arc_run.go(str(tmp_path), one_device(), arc_run.StopAt(4, die=False))
+        arc_run.go(str(tmp_path), one_device(), StopAt(4, die=False))
     words = [*arc_run.WORDS, "--checkpoint", str(tmp_path), "--out", str(tmp_path / "net.loom")]
     assert launch("arc", "train", *words) == 0
     assert_same(tmp_path, whole)

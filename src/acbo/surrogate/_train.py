@@ -163,10 +163,11 @@ def train_surrogate(
     surrogate: SurrogateConfig | Surrogate = SurrogateConfig(),
     config: TrainingConfig = TrainingConfig(),
     save: object = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: wl.Checkpoint | str | Path | None = None,
     resume: bool = False,
-    progress: bool | str = "training",
+    progress: bool | str | wl.Progress = "training",
     devices: Mesh | None = None,
+    chunk_steps: int | None = None,
 ) -> wl.RunResult:
     """Train a surrogate. The result's `state.average` is the trained network.
 
@@ -176,9 +177,12 @@ def train_surrogate(
 
     - `surrogate`: the sizes of a new network, or a network to go on from.
     - `save`: what to record; by default the `Metrics` of every step.
-    - `checkpoint`: a folder. With `resume=True` a run that was stopped goes on, bit for bit.
+    - `checkpoint`: a folder, written to every two minutes, or a `worldloom.Checkpoint`. With
+      `resume=True` a run that was stopped goes on, bit for bit.
     - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those
-      of one device, within float error.
+      of one device, within float error; a run may go on with another number of devices or
+      processes.
+    - `chunk_steps`: as in `worldloom.run`.
     """
     uneven = (
         []
@@ -192,12 +196,15 @@ def train_surrogate(
     state = begin_training(key, surrogate=surrogate, config=config)
     if devices is not None:
         state = mesh.replicate(state, devices)
+    if isinstance(checkpoint, str | Path):
+        checkpoint = wl.Checkpoint(checkpoint, seconds=120.0)
     return wl.run(
         TrainStep(curriculum, config, devices),
         state,
         length=config.steps,
         save=wl.Every() if save is None else save,
-        checkpoint=None if checkpoint is None else wl.Checkpoint(checkpoint, seconds=120.0),
+        checkpoint=checkpoint,
+        chunk_steps=chunk_steps,
         resume=resume,
         progress=progress,
     )

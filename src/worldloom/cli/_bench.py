@@ -43,8 +43,9 @@ class Bench:
     list: bool = False
     """Print the groups and their scripts, and run nothing."""
 
-    read: Path | None = None
-    """Run nothing: take the figures from this JSON, which an earlier run wrote."""
+    read: tuple[Path, ...] = ()
+    """Run nothing: take the figures from JSON files that earlier runs wrote. Of a script that is in
+    several of them, those in the last count."""
 
     page: Path | None = None
     """Also write the figures as a page of Markdown."""
@@ -52,7 +53,7 @@ class Bench:
 
 def run(config: Bench) -> int:
     """Run the chosen scripts one after the other and show what they found; 1 if one failed."""
-    if config.read is not None:
+    if config.read:
         return _show(_read(config.read), config)
     groups = find_groups()
     if config.list:
@@ -125,12 +126,14 @@ def _run(scripts: dict[str, Path], *, quick: bool, rivals: bool) -> Record:
     return record
 
 
-def _read(path: Path) -> Record:
+def _read(paths: tuple[Path, ...]) -> Record:
     from worldloom import bench
 
-    if not path.is_file():
-        raise UsageError(f"there is no file {str(path)!r}")
-    return bench.Record.from_json(path)
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"there is no file {str(path)!r}")
+    first, *others = map(bench.Record.from_json, paths)
+    return first.joined(others)
 
 
 def _show(record: Record, config: Bench) -> int:
@@ -139,7 +142,7 @@ def _show(record: Record, config: Bench) -> int:
     console = Console()
     console.width = max(console.width, 120)
     console.print(record)
-    if config.read is None:
+    if len(config.read) != 1:
         print(record.to_json(config.out / "record.json"))
     if record.findings:
         print(record.plot(config.out / "record.png"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,14 @@ def test_what_the_scripts_found_is_gathered(scripts: Path, capfd: pytest.Capture
     assert "== one" not in capfd.readouterr().out
     assert Path("p.md").read_text() == Path("docs/page.md").read_text()
     assert not Path("again/record.json").exists()
+    # One script anew, joined with the rest.
+    newer = dataclasses.replace(record.findings[1], created="2026-02-02")
+    bench.Record((newer,)).to_json("anew.json")
+    files = ["found/record.json", "anew.json"]
+    assert main(["bench", "--read", *files, "--out", "joined"]) == 0
+    joined = bench.Record.from_json("joined/record.json")
+    assert [found.created for found in joined.findings] == ["2026-01-01", "2026-02-02"]
+    assert joined.failed == {}
 
 
 @pytest.mark.usefixtures("no_picture")
