@@ -7,7 +7,8 @@ own, and take turns with us, round by round; a ratio is the median over rounds, 
 interval. The C code is the ceiling: what the processor could do.
 
     python benchmarks/arc_vs_rivals.py [--quick] [--kinds bbox] [--batches 256 1024] [--rounds 9]
-    python benchmarks/arc_vs_rivals.py --alone      # us and the C code, nothing to install
+    python benchmarks/arc_vs_rivals.py --alone          # us and the C code, nothing to install
+    python benchmarks/arc_vs_rivals.py --loop compile   # the time to compile a step, in turn
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ OUR_DISPATCHES = {1: 512, 256: 128, 1024: 64, 4096: 32}
 THEIR_STEPS = {1: 1000, 256: 16, 1024: 4, 4096: 2}
 ARCLE_STEPS = 5000
 ARCLE_BATCH = 1024  # the batch of ours that ARCLE is compared with
+COMPILED_WORLDS = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +153,28 @@ class Bench:
                 programs[name] = Program(**json.loads(report.read_text(encoding="utf-8")))
         return Measured(case, comparison, programs)
 
-    def _jaxarc(self, case: Case, alone: bool, report: Path) -> bench.Rival:
+    def compile_step(self, kind: str) -> bench.Comparison:
+        """Trace and compile the batched step of both sides in turn, from nothing."""
+        case = Case(kind, COMPILED_WORLDS, True)
+        env = _environment(self.tasks, kind)
+        state, actions = _first_step(env, case, 1)
+
+        def compiled():
+            jax.clear_caches()
+            return stepping.lower(state, actions[0], env.buffer, config=env.config).compile()
+
+        report = self.folder / "compiling.json"
+        return bench.compare(
+            {JAXARC: self._jaxarc(case, False, report, compiling=True), OURS: compiled},
+            baseline=JAXARC,
+            rounds=self.rounds,
+            seconds=0.2,
+            title=f"compiling the step, {kind}, {COMPILED_WORLDS} worlds",
+        )
+
+    def _jaxarc(
+        self, case: Case, alone: bool, report: Path, *, compiling: bool = False
+    ) -> bench.Rival:
         return bench.Rival(
             HERE / "rival_jaxarc.py",
             requirements=("jaxarc==1.0.3", f"jax=={jax.__version__}"),
@@ -164,6 +187,7 @@ class Bench:
                 "alone": alone,
                 "devices": self.devices if case.batch > 1 else 1,
                 "report": str(report),
+                "compiling": compiling,
             },
             environ={"JAX_PLATFORMS": "cpu"},
             timeout=1800,
@@ -214,9 +238,7 @@ def _our_rollout(env: jaxarc.Environment, case: Case) -> tuple[Callable[[], Any]
 
 def _our_steps(env: jaxarc.Environment, case: Case) -> tuple[Callable[[], Any], Program]:
     """Calls of `env.step`, which also begins new episodes."""
-    state, _ = env.reset(jax.random.key(0), worlds=case.batch)
-    draws = jax.jit(lambda key: ACTIONS[case.kind](**draw(key, case.kind, case.batch)))
-    actions = [draws(jax.random.key(seed)) for seed in range(OUR_DISPATCHES[case.batch])]
+    state, actions = _first_step(env, case, OUR_DISPATCHES[case.batch])
     built = []
     trace = lambda: stepping.lower(state, actions[0], env.buffer, config=env.config)  # noqa: E731
     times = _timed(lambda: built.append(trace().compile()))
@@ -230,6 +252,13 @@ def _our_steps(env: jaxarc.Environment, case: Case) -> tuple[Callable[[], Any], 
         return state, shown
 
     return run, Program(*times, memory.temp_size_in_bytes / case.batch)
+
+
+def _first_step(env: jaxarc.Environment, case: Case, count: int) -> tuple[Any, list[Any]]:
+    """A fresh state and so many actions."""
+    state, _ = env.reset(jax.random.key(0), worlds=case.batch)
+    draws = jax.jit(lambda key: ACTIONS[case.kind](**draw(key, case.kind, case.batch)))
+    return state, [draws(jax.random.key(seed)) for seed in range(count)]
 
 
 def _timed(action: Callable[[], Any]) -> tuple[float, float]:
@@ -366,7 +395,7 @@ def main() -> None:
         folder = Path(temporary)
         write_tasks(tasks, folder / "tasks")
         ceiling = None
-        if not options.no_ceiling:
+        if not options.no_ceiling and options.loop != "compile":
             ceiling = Ceiling(tasks, folder)
             compare_with_library(ceiling, tasks)
         devices, alone = options.jaxarc_devices, options.alone
@@ -375,8 +404,12 @@ def main() -> None:
             measured = shared.measure(case)
             results.append(measured)
             keep(script, measured)
-    growth(tasks, script, options)
-    console.print(table(results, quiet=script.quiet))
+        if options.loop != "rollout":
+            for kind in options.kinds:
+                script.case(shared.compile_step(kind), ours=OURS)
+    if results:
+        growth(tasks, script, options)
+        console.print(table(results, quiet=script.quiet))
     script.finish()
     if not script.quiet:
         console.print(
@@ -387,7 +420,9 @@ def main() -> None:
 
 def cases(options: argparse.Namespace) -> list[Case]:
     """All cases that were asked for."""
-    loops = {"rollout": (False,), "python": (True,), "both": (False, True)}[options.loop]
+    loops = {"rollout": (False,), "python": (True,), "both": (False, True), "compile": ()}[
+        options.loop
+    ]
     return [
         Case(kind, batch, dispatch)
         for dispatch in loops
@@ -401,7 +436,7 @@ def _options() -> tuple[bench.Script, argparse.Namespace]:
     add = script.parser.add_argument
     add("--kinds", nargs="+", choices=list(ACTIONS), default=list(ACTIONS))
     add("--batches", nargs="+", type=int, choices=list(OUR_STEPS))
-    add("--loop", choices=["rollout", "python", "both"], default="both")
+    add("--loop", choices=["rollout", "python", "both", "compile"], default="both")
     add("--no-ceiling", action="store_true", help="leave the C code out")
     add("--jaxarc-devices", type=int, default=1, help="CPU devices of public JaxARC, under pmap")
     options = script.start()

@@ -33,8 +33,11 @@ def setup(
     alone: bool,
     devices: int,
     report: str,
+    compiling: bool = False,
 ) -> Any:
     """One call is `length` steps of every environment, in one scan or one call a step.
+
+    With `compiling`, one call traces and compiles the program, from nothing.
 
     `report` is a file that gets what only this process can know: compile seconds and bytes.
     """
@@ -81,6 +84,13 @@ def setup(
         first, program = jax.jit(first), jax.jit(program)
     key = jax.random.PRNGKey(0)
     carry = jax.block_until_ready(first(spread(key)))
+    if compiling:
+
+        def compile_anew():
+            jax.clear_caches()
+            program.lower(carry, spread(key)).compile()
+
+        return compile_anew
     wall, cpu = time.perf_counter(), time.process_time()
     compiled = program.lower(carry, spread(key)).compile()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -80,12 +80,12 @@ def in_blocks(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     @custom_vmap
     def stacked(*stacks: Array) -> PyTree:
         s = stacks[0].shape[0]
-        size = min(_AT_ONCE, s)
+        size = max(min(_AT_ONCE, s), 1)
         full = -(-s // size) * size
 
         def parts(stack: Array) -> Array:
             stack = jnp.pad(stack, ((0, full - s),) + ((0, 0),) * (stack.ndim - 1))
-            return stack.reshape(-1, size, *stack.shape[1:])
+            return stack.reshape(full // size, size, *stack.shape[1:])
 
         def whole(found: Array) -> Array:
             return jnp.moveaxis(found, -1, 1).reshape(full, *found.shape[1:-1])[:s]

@@ -100,3 +100,13 @@ def test_variables_that_are_nearly_copies_leave_numbers():
     x = first + jnp.asarray([1e-4, 1e-3, 1e-2, 0.1, 0.1, 0.2, 0.2, 1.0])[None, :] * noise
     samples = Samples(x, jnp.zeros((1000, 8), bool), jnp.ones(1000, bool), jnp.ones(8, bool))
     assert jnp.isfinite(jax.jit(local_evidence)(standardise(samples))).all()
+
+
+def test_two_variables_have_no_pairs_of_causes():
+    study = Family().study(jax.random.key(0), 2, 40)
+    told = np.asarray(
+        jax.jit(jax.vmap(local_evidence))(jax.tree.map(lambda x: x[None], study.samples))
+    )
+    assert told.shape == (1, 2, 2, 5)
+    assert np.isfinite(told).all()
+    assert told[0, 0, 1].any()
