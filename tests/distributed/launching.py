@@ -6,7 +6,9 @@ import os
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+from jax.sharding import Mesh
 
 from worldloom import mesh
 
@@ -22,3 +24,8 @@ def launch(*words: str, processes: int = 2) -> int:
         patch.setenv("PYTHONPATH", os.pathsep.join(path))
         rest = words[1:] if words[0].endswith(".py") else words
         return mesh.launch([*program, *rest], processes=processes, timeout=600)
+
+
+def one_device() -> Mesh:
+    """A row of one device, whatever this process has."""
+    return mesh.worlds_mesh(jax.devices()[:1])

@@ -7,20 +7,14 @@ import io
 import signal
 
 import arc_run
-import jax
 import numpy as np
 import pytest
-from launching import launch
+from launching import launch, one_device
 from stopping import StopAt
 
 import worldloom as wl
-from worldloom import mesh
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-
-def one_device():
-    return mesh.worlds_mesh(jax.devices()[:1])
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def _waves(x: Array, orders: int) -> Float[Array, "i p n"]:
     """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch, for `x` of shape `[i, n]`."""
     cos, sin = jnp.cos(_PITCH * x), jnp.sin(_PITCH * x)
     parts = [jnp.ones_like(x), cos, sin]
-    for _ in range(orders - 1):  # by the sum of two angles: a cosine costs as much as ten products
+    for _ in range(orders - 1):  # by the sum of two angles: products cost less than cosines
         c, s = parts[-2:]
         parts += [c * cos - s * sin, s * cos + c * sin]
     return jnp.stack(parts, axis=1)

@@ -230,8 +230,7 @@ class Attention(eqx.Module):
         asked = linear(self.ask, normalise(self.norm, tokens))
         asked = asked.reshape(a, b, 3, self.heads, hidden // self.heads)
         query, key, value = asked[:, :, 0], asked[:, :, 1], asked[:, :, 2]
-        # Sums of products: with a few variables, matrix products of one head at a time are eight
-        # times slower.
+        # Sums of products: with a few variables, a matrix product for each head is far slower.
         weight = (query[:, :, None] * key[:, None, :]).sum(axis=-1) * (hidden // self.heads) ** -0.5
         weight = jnp.where(variables[None, None, :, None], weight, -1e9)
         weight = jax.nn.softmax(weight, axis=2)
