@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import logging
 import os
@@ -65,18 +67,38 @@ def enable_cache(folder: str | Path | None = None) -> Path | None:
     # JAX's own thresholds (one second, some kilobytes) keep nearly every CPU program out.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    _hush()
     return place
+
+
+def _hush() -> None:
+    """Keep XLA from printing two errors of 2 KB for every program that it loads.
+
+    On processors with AVX-512 it takes preferences of its compiler for abilities that the processor
+    lacks (openxla/xla#44565). The programs are right. What really fails is raised all the same;
+    `TF_CPP_MIN_LOG_LEVEL=0` shows everything that XLA has to say.
+    """
+    by_user = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") != "1"  # JAX sets it to 1 itself
+    if by_user or "avx512" not in _cpu_info():
+        return
+    with contextlib.suppress(ImportError, AttributeError):  # not of JAX's public part
+        from jax._src.lib import utils  # pyright: ignore[reportPrivateImportUsage]
+
+        utils.absl_set_min_log_level(3)
 
 
 def _processor() -> str:
     """A short name for this kind of processor: equal names may share compiled programs."""
-    text = platform.machine() + platform.processor()
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith(("model name", "flags", "Features")):
-                text += line
-            elif not line:
-                break
-    except OSError:
-        pass
+    text = platform.machine() + platform.processor() + _cpu_info()
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@functools.cache
+def _cpu_info() -> str:
+    """Model and abilities of the first core, where Linux tells them; otherwise nothing."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        return ""
+    lines = first.splitlines()
+    return "".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
