@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import random
 import sys
 import tempfile
@@ -260,10 +259,10 @@ def main(words: Sequence[str] | None = None) -> int:
         keep(cases, options.baseline, 3 * options.rounds)
         return 0
     kept = bench.Record.from_json(options.baseline)
-    load = os.getloadavg()[0]
-    busy = options.busy or load > 0.7
+    machine = bench.Machine.here()
+    busy = options.busy or not machine.quiet
     seconds = "processor seconds, because the machine is busy" if busy else "seconds on the wall"
-    print(f"load {load:.1f}: going by {seconds}")
+    print(f"load {machine.load}: going by {seconds}")
     given = {"tolerance": options.tolerance, "rounds": options.rounds, "slow": slow}
     failed = check(cases, kept, busy=busy, **given)
     if failed:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 _FORMAT = "worldloom.bench.record/1"
-QUIET = 0.7
-"""Load of the minute before, up to which a machine counts as quiet."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +146,7 @@ class Findings:
     """Seconds it ran."""
 
     machine: Machine
-    """What it ran on; its load is that of the minute before."""
+    """What it ran on; its load is that before the script began."""
 
     cases: tuple[Case, ...] = ()
     growths: tuple[Growth, ...] = ()
@@ -157,7 +155,7 @@ class Findings:
     @property
     def quiet(self) -> bool:
         """Whether the machine was quiet when the script began."""
-        return self.machine.load is not None and self.machine.load <= QUIET
+        return self.machine.quiet
 
 
 @dataclasses.dataclass(frozen=True)

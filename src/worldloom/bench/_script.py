@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from worldloom.bench._machine import Machine, load
-from worldloom.bench._record import QUIET, Case, Figure, Findings, Growth, Record
+from worldloom.bench._machine import Machine, is_quiet, load
+from worldloom.bench._record import Case, Figure, Findings, Growth, Record
 from worldloom.bench._result import Comparison, figure
 
 
@@ -79,7 +79,7 @@ class Script:
     @property
     def quiet(self) -> bool:
         """Whether the machine was quiet at the start: only then is a promise judged."""
-        return self._load is not None and self._load <= QUIET
+        return is_quiet(self._load)
 
     def case(
         self,

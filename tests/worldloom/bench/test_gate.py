@@ -7,7 +7,7 @@ import pytest
 
 from worldloom import bench
 
-MACHINE = bench.Machine("cpu", 2, 2**34, "Linux", "1 x cpu", {"jax": "0"}, 0.5)
+MACHINE = bench.Machine("cpu", 2, 2**34, "Linux", "1 x cpu", {"jax": "0"}, 0.2)
 
 
 def measured(baseline="base", cpu="cpu", **walls):

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jax
@@ -11,7 +14,7 @@ import pytest
 import worldloom as wl
 from worldloom import bench
 
-MACHINE = bench.Machine("a processor", 2, 2**34, "Linux", "1 x cpu", {"jax": "0.1"}, 0.5)
+MACHINE = bench.Machine("a processor", 2, 2**34, "Linux", "1 x cpu", {"jax": "0.1"}, 0.2)
 
 
 def comparison(title="work", items=None, errors=(), **walls):
@@ -163,7 +166,24 @@ def test_a_busy_machine_is_named_and_no_reason_to_call_a_promise_broken():
     page = bench.Record((busy, RECORD.findings[1])).markdown()
     assert "the machine was busy before 1 of 2" in page
     assert "| seconds | 2.00 s | 1.00: missed, on a busy machine |" in page
-    assert "| load before each script | 0.5 to 3 |" in page
+    assert "| load before each script | 0.2 to 3 |" in page
+
+
+def test_load_is_what_others_do_now():
+    loop = "while True: pass"
+    others = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(2)]
+    try:
+        time.sleep(0.3)
+        machine = bench.Machine.here()
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+    assert machine.load is not None
+    assert machine.load > 0.5
+    assert not machine.quiet
+    assert dataclasses.replace(machine, load=0.1).quiet
+    assert not dataclasses.replace(machine, load=None).quiet
 
 
 def test_the_tables_and_the_picture(tmp_path: Path):
