@@ -1,4 +1,4 @@
-"""Following a gradient: the learning rate over time, and one update."""
+"""Following a gradient: the learning rate over time, the mean over devices, and one update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax import lax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
+
+from worldloom import mesh
 
 Network = TypeVar("Network", bound=eqx.Module)
 
@@ -26,6 +30,12 @@ def warm_cosine(
         return highest * jnp.minimum((t + 1) / (warm_up + 1), falling)
 
     return rate
+
+
+def mean_over_devices(found: Any) -> Any:
+    """The mean of what each device found, inside `worldloom.mesh.each_device`."""
+    row, whole = ravel_pytree(found)  # one message instead of one for each array
+    return whole(lax.pmean(row, mesh.AXIS))
 
 
 def follow(

@@ -18,6 +18,8 @@ from acbo.cli._options import (
 from worldloom.cli import Command, UsageError
 
 if TYPE_CHECKING:
+    from jax.sharding import Mesh
+
     from acbo.surrogate import Curriculum
 
 Mechanism = Literal["linear", "polynomial", "fourier"]
@@ -106,6 +108,7 @@ def run(config: Train) -> None:
     """Train, write the network and a page, and say how it went."""
     from worldloom import mesh
 
+    mesh.use_every_core()
     mesh.start()
     if config.what == "surrogate":
         result, network, about = _surrogate(config)
@@ -129,11 +132,7 @@ def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
     from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
     from worldloom import mesh
 
-    devices = mesh.worlds_mesh() if jax.device_count() > 1 else None
-    if devices is not None and config.batch % devices.size:
-        raise UsageError(
-            f"--batch {config.batch}: {devices.size} devices do not divide it; give a multiple"
-        )
+    devices = _devices_for(config.batch)
     with told_by_flags():
         lessons = curriculum(config)
         sizes = SurrogateConfig(hidden=config.hidden, blocks=config.blocks)
@@ -151,6 +150,20 @@ def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
     network = result.state.average
     about = surrogate_sizes(network)
     return result, network if devices is None else mesh.gather(network), about
+
+
+def _devices_for(batch: int) -> Mesh | None:
+    """The devices that a batch is spread over; `None` for one."""
+    import jax
+
+    from worldloom import mesh
+
+    count = jax.device_count()
+    if jax.process_count() == 1:  # some cores may rest; a process may not
+        count = next(few for few in range(count, 0, -1) if batch % few == 0)
+    elif batch % count:
+        raise UsageError(f"--batch {batch}: {count} devices do not divide it; give a multiple")
+    return mesh.worlds_mesh(jax.devices()[:count]) if count > 1 else None
 
 
 def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:

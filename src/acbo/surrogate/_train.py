@@ -10,12 +10,11 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
-from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 import worldloom as wl
-from acbo._descent import follow, warm_cosine
+from acbo._descent import follow, mean_over_devices, warm_cosine
 from acbo.surrogate._curriculum import Curriculum, Lesson, Part, part_of
 from acbo.surrogate._loss import (
     Metrics,
@@ -114,10 +113,7 @@ class TrainStep(eqx.Module):
             for lesson in self.curriculum.lessons
         ]
         found = lax.switch(which, branches, network)
-        if part is None:
-            return found
-        row, whole = ravel_pytree(found)  # one message instead of one for each array
-        return whole(lax.pmean(row, mesh.AXIS))
+        return found if part is None else mean_over_devices(found)
 
     def _study(self, network: Surrogate, key: PRNGKeyArray, lesson: Lesson, part: Part | None):
         data, choose = jax.random.split(key)

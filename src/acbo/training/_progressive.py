@@ -12,17 +12,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 import worldloom as wl
-from acbo._errors import DataError
+from acbo._descent import mean_over_devices
+from acbo._errors import DataError, OptionError
 from acbo.scm import SCM, Family, Graph, Samples
 from acbo.training._batch import TrainingBatch, TrainingBatchJAX
 from acbo.training._config import SurrogateTrainingConfig
 from acbo.training._model import AnyKey, sets_of_others
 from acbo.training._problems import DIFFICULTIES, FAMILY, check_difficulty, draw_samples
 from acbo.training._static import Tables
-from acbo.training._step import CONFIG, METRICS, Problem, SurrogateTrainStep
+from acbo.training._step import CONFIG, METRICS, Means, Problem, SurrogateTrainStep
+from worldloom import mesh
 
 _log = logging.getLogger("acbo.training")
 SCMs = Mapping[str, SCM | Sequence[SCM]] | Sequence[SCM] | None
@@ -62,6 +65,7 @@ def optimized_progressive_learning(
     difficulties: Sequence[str] = tuple(DIFFICULTIES),
     family: Family = FAMILY,
     key: PRNGKeyArray | None = None,
+    devices: Mesh | None = None,
 ) -> ProgressiveResult:
     """Train on easy, then medium, then hard models, each difficulty one loop on `worldloom.run`.
 
@@ -76,10 +80,16 @@ def optimized_progressive_learning(
     - `config`: sizes; `config.max_epochs` is the number of steps for each difficulty.
     - `step`: whose model, optimizer and loss to use; by default as `config` says.
     - `params`: where to start; by default a new network.
+    - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those
+      of one device, within float error.
 
     The seconds of each difficulty are logged to `acbo.training`.
     """
     step = SurrogateTrainStep(config=config) if step is None else step
+    if devices is not None and config.batch_size % devices.size:
+        raise OptionError(
+            f"batch_size is {config.batch_size}, which {devices.size} devices do not divide"
+        )
     given = _by_difficulty(scms)
     for difficulty in (*difficulties, *given):
         check_difficulty(difficulty)
@@ -96,8 +106,11 @@ def optimized_progressive_learning(
             config.batch_size,
             config.samples,
             config.interventional,
+            devices,
         )
         state = _Learner(learned, opt_state, jax.random.fold_in(rest, number))
+        if devices is not None:
+            lesson, state = mesh.replicate((lesson, state), devices)
         done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
         learned, opt_state = done.state.params, done.state.opt_state
         records = np.asarray(done.records)
@@ -119,13 +132,23 @@ class _Lesson(eqx.Module):
     batch_size: int = eqx.field(static=True)
     samples: int = eqx.field(static=True)
     interventional: float = eqx.field(static=True)
+    devices: Mesh | None = eqx.field(static=True, default=None)
 
     def __call__(self, state: _Learner, t: Int[Array, ""]) -> tuple[_Learner, Float[Array, " 7"]]:
         """A step of `worldloom.run`."""
-        draw, learn = jax.random.split(jax.random.fold_in(state.key, t))
-        problem = jax.vmap(self._draw)(jax.random.split(draw, self.batch_size))
-        params, opt_state, numbers = self.step.update(state.params, state.opt_state, problem, learn)
+        keys = jax.random.split(jax.random.fold_in(state.key, t), self.batch_size)
+        learn = self._learn
+        if self.devices is not None:
+            learn = mesh.each_device(learn, self.devices, in_axes=(None, 0), out_axes=None)
+        params, opt_state, numbers = self.step.follow(
+            state.params, state.opt_state, *learn(state.params, keys)
+        )
         return _Learner(params, opt_state, state.key), numbers
+
+    def _learn(self, params: Any, keys: Key[Array, " n"]) -> tuple[Any, Means]:
+        """The gradient of models drawn with these keys, and means; of all devices' together."""
+        found = self.step.gradient(params, jax.vmap(self._draw)(keys))
+        return found if self.devices is None else mean_over_devices(found)
 
     def _draw(self, key: PRNGKeyArray) -> Problem:
         draw, choose = jax.random.split(key)

@@ -58,6 +58,16 @@ class Problem(NamedTuple):
     tables: Tables
 
 
+class Means(NamedTuple):
+    """What a training step says of its batch: means over the examples."""
+
+    loss: Float[Array, ""]
+    kl: Float[Array, ""]
+    accuracy: Float[Array, ""]
+    entropy: Float[Array, ""]
+    expert_entropy: Float[Array, ""]
+
+
 class SurrogateTrainStep:
     """One update of a surrogate. Made by the three `create_..._train_step` functions.
 
@@ -152,6 +162,13 @@ class SurrogateTrainStep:
         self, params: Any, opt_state: Any, problem: Problem, key: AnyKey
     ) -> tuple[Any, Any, Float[Array, " 7"]]:
         """The whole computation, a pure function of arrays. `METRICS` names its numbers."""
+        return self.follow(params, opt_state, *self.gradient(params, problem))
+
+    def gradient(self, params: Any, problem: Problem) -> tuple[Any, Means]:
+        """The gradient of a batch's loss, and means over the batch.
+
+        Those of a batch are the means of those of its parts, if the parts are equally large.
+        """
         data, probs, accuracies, tables = problem
 
         def loss(params: Any) -> tuple[Array, tuple[Array, Array]]:
@@ -166,21 +183,27 @@ class SurrogateTrainStep:
             return total.mean(), (kl.mean(), entropy.mean())
 
         (total, (kl, entropy)), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+        means = Means(total, kl, accuracies.mean(), entropy, entr(probs).sum(axis=1).mean())
+        return gradient, means
+
+    def follow(
+        self, params: Any, opt_state: Any, gradient: Any, means: Means
+    ) -> tuple[Any, Any, Float[Array, " 7"]]:
+        """One update along a gradient; and all metrics, in the order of `METRICS`."""
         # Optimizers of optax mix integers and floats, which strict users forbid.
         with jax.numpy_dtype_promotion("standard"):
             updates, opt_state = self.optimizer.update(gradient, opt_state, params)
         rate = optax.tree.get(opt_state, "learning_rate", self.config.learning_rate)
         numbers = [
-            total,
-            kl,
+            means.loss,
+            means.kl,
             optax.tree.norm(gradient),
             jnp.asarray(rate, jnp.float32),
-            accuracies.mean(),
-            entropy,
-            entr(probs).sum(axis=1).mean(),
+            means.accuracy,
+            means.entropy,
+            means.expert_entropy,
         ]
-        params = optax.apply_updates(params, updates)
-        return params, opt_state, jnp.stack(numbers)
+        return optax.apply_updates(params, updates), opt_state, jnp.stack(numbers)
 
     def _run(self, *args: Any) -> Any:
         if not self.use_jax_compilation or self.fallback_reason is not None:

@@ -165,7 +165,6 @@ def test_bad_data_is_one_message(case, tmp_path, capsys):
         (["train", "surrogate", "--resume"], "--resume needs --checkpoint"),
         (["train", "surrogate", "--blocks", "3"], "blocks=3 is odd"),
         (["train", "surrogate", "--rows", "9", "4"], "rows=(9, 4); expected 2 <= smallest"),
-        (["train", "surrogate", "--batch", "3"], "--batch 3: 2 devices do not divide it"),
         (["eval", "--graphs", "10"], "--graphs 10: expected a multiple of --batch 16"),
         (["eval", "discovery", "--cells", "9"], "--cells 9: expected some of 1: linear, d=5"),
         (["eval", "policies", "--policies", "x"], "policy is 'x'; the policies are"),
@@ -318,3 +317,17 @@ def test_two_processes_train_as_one_does(tmp_path):
     one, two = (load_surrogate(tmp_path / out / "surrogate.loom") for out in ("one", "two"))
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_allclose(a, b, atol=2e-4)
+
+
+def test_a_batch_goes_to_the_devices_that_divide_it(monkeypatch):
+    from acbo.cli._train import _devices_for
+    from worldloom.cli import UsageError
+
+    devices = _devices_for(4)
+    assert devices is not None
+    assert devices.size == 2
+    assert _devices_for(3) is None
+    # Another process cannot be left out.
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(UsageError, match="--batch 3: 2 devices do not divide it"):
+        _devices_for(3)

@@ -25,6 +25,7 @@ from acbo.training import (
     optimized_progressive_learning,
     update_surrogate_jax,
 )
+from worldloom import mesh
 
 KEY = jax.random.key(0)
 
@@ -131,6 +132,14 @@ def test_progressive_learning_learns_and_tells_its_seconds(caplog):
     again = optimized_progressive_learning(scms, longer, step=step, difficulties=["easy"])
     np.testing.assert_array_equal(again.metrics["easy"]["total_loss"][:60], loss)
     assert again.compile_seconds["easy"] == 0
+    spread = optimized_progressive_learning(
+        scms, config, step=step, difficulties=["easy"], devices=mesh.worlds_mesh()
+    )
+    for name, rows in done.metrics["easy"].items():
+        np.testing.assert_allclose(spread.metrics["easy"][name], rows, rtol=1e-3, err_msg=name)
+    odd = dataclasses.replace(config, batch_size=15)
+    with pytest.raises(ValueError, match="batch_size is 15, which 2 devices do not divide"):
+        optimized_progressive_learning(scms, odd, devices=mesh.worlds_mesh())
     with pytest.raises(ValueError, match="easy models differ"):
         optimized_progressive_learning(
             [scms[0], Family(mechanism="fourier").scm(KEY, 5)], config, step=step
