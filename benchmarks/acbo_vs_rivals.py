@@ -1,4 +1,4 @@
-"""Causal discovery against PC, GES, GIES and DiBS, and against the exact posterior.
+"""Causal discovery against PC, GES, hill climbing, GIES and DiBS, and the exact posterior.
 
 Random linear-Gaussian systems with known graphs, the same data for all. The rivals come from PyPI
 into environments of their own. A figure is the edge AUROC, averaged over graphs, with its 95 %
@@ -43,6 +43,7 @@ LARGEST_DIBS = 5  # half a minute a data set there, and more above
 RIVALS = {
     "PC": ("rival_causal_learn.py", ("causal-learn==0.1.4.8",), {"method": "PC"}),
     "GES": ("rival_causal_learn.py", ("causal-learn==0.1.4.8",), {"method": "GES"}),
+    "hill climbing": ("rival_pgmpy.py", ("pgmpy==1.1.2",), {}),
     "GIES": ("rival_gies.py", ("gies==0.0.3",), {}),
     "DiBS": ("rival_dibs.py", ("dibs-lib==1.3.3", f"jax=={jax.__version__}"), {}),
 }
