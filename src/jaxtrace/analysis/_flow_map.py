@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 import worldloom as wl
 from jaxtrace._config import as_float
 from jaxtrace._errors import TrackError
+from jaxtrace._status import Status
 from jaxtrace.fields._field import Field
 from jaxtrace.seeding._seeds import check_seeds
 from jaxtrace.tracking._particles import Particles, Step
@@ -98,7 +99,9 @@ def ftle(
     """The finite-time Lyapunov exponent at `positions`, from exact Jacobians.
 
     It is the rate at which neighbours part: `log(largest singular value) / |time|`. A span that
-    ends before it begins gives the backward exponent, which is large on attracting lines.
+    ends before it begins gives the backward exponent, which is large on attracting lines. Where a
+    particle is not in the flow until the end it is NaN: an exponent over a part of the span, or of
+    a particle that stands still, would look like a quiet place.
 
     ```python
     import jax.numpy as jnp
@@ -113,7 +116,8 @@ def ftle(
     result = flow_map_jacobian(tracker, positions, time_span, n_timesteps)
     start, end = (float(t) for t in time_span)
     stretch = jnp.linalg.norm(result.jacobian, ord=2, axis=(1, 2))
-    return jnp.log(stretch) / abs(end - start)
+    alive = result.status == int(Status.ALIVE)
+    return jnp.where(alive, jnp.log(stretch) / abs(end - start), jnp.nan)
 
 
 def _first(tracker: Tracker, step: Step, x: Float[Array, "dim n"]) -> Particles:

@@ -75,7 +75,9 @@ def run(config: Ftle) -> None:
     finite = table[np.isfinite(table)]
     shown = " x ".join(map(str, resolution))
     print(f"{config.out}: {shown} places, {span[0]:g} to {span[1]:g}", end="")
-    print(f", FTLE {finite.min():.4g} to {finite.max():.4g}" if finite.size else ", none finite")
+    print(f", FTLE {finite.min():.4g} to {finite.max():.4g}" if finite.size else ", no FTLE", end="")
+    lost = table.size - finite.size
+    print(f"; {lost} particles left the flow (NaN)" if lost else "")
 
 
 def _resolution(config: Ftle, dim: int, bounds: np.ndarray) -> tuple[int, ...]:

@@ -100,6 +100,15 @@ def test_the_jacobian_of_the_flow_map_is_that_of_finite_differences(make):
     assert np.allclose(tracks.positions[-1], found.positions, atol=1e-6)
 
 
+def test_who_leaves_the_flow_has_no_ftle():
+    x = np.linspace(0.0, 1.0, 5)
+    wind = np.zeros((1, 5, 5, 2))
+    wind[..., 0] = 0.5
+    found = ftle(jt.StructuredField(wind, (x, x)), [[0.2, 0.5], [0.9, 0.5]], (0.0, 1.0), 20)
+    assert np.allclose(found[0], 0.0, atol=1e-5)
+    assert np.isnan(found[1])
+
+
 def test_ftle_of_shear_and_saddle():
     shear = jt.AnalyticField(lambda x, t: jnp.stack([3.0 * x[1], 0.0 * x[0]]), dim=2)
     found = ftle(shear, [[0.2, 0.3]], (0.0, 2.0), 20)
