@@ -2,8 +2,8 @@
 
 All sides carry 7500 particles by RK4 through the same unsteady flow on 57 x 57 x 57 nodes and 40
 slices, in float32, and take turns, round by round. On the grid all take the same 1500 steps, from
-seeds in order to particles well mixed, which makes a difference of a fifth to some; Parcels 4, the
-slowest, takes the first 150. Parcels comes from PyPI into environments of its own and keeps no
+seeds in order, which are quick to look up, to particles well mixed; Parcels 4, the slowest, takes
+the first 150. Parcels comes from PyPI into environments of its own and keeps no
 output, which is to its advantage; the others keep every step. A ratio is the median over rounds,
 with its 95 % interval. Beside each rate stands how far the particles end from where DOP853 takes
 them in the flow itself. The public JAXTrace is on no package index: its rates are quoted.
