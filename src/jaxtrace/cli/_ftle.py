@@ -75,9 +75,9 @@ def run(config: Ftle) -> None:
     finite = table[np.isfinite(table)]
     shown = " x ".join(map(str, resolution))
     print(f"{config.out}: {shown} places, {span[0]:g} to {span[1]:g}", end="")
-    print(f", FTLE {finite.min():.4g} to {finite.max():.4g}" if finite.size else ", no FTLE", end="")
+    rates = f"FTLE {finite.min():.4g} to {finite.max():.4g}" if finite.size else "no FTLE"
     lost = table.size - finite.size
-    print(f"; {lost} particles left the flow (NaN)" if lost else "")
+    print(f", {rates}" + (f"; {lost} left the flow (NaN)" if lost else ""))
 
 
 def _resolution(config: Ftle, dim: int, bounds: np.ndarray) -> tuple[int, ...]:
