@@ -121,14 +121,15 @@ def steps(script, options):
 def python_scm(rng, d, n, mechanism):
     """One random linear model and `n` samples, half of them under an intervention, in loops.
 
-    `mechanism(weights, scale)` gives a function from the values of causes to that of a variable.
+    `mechanism(weights, scale)` takes the weight of each cause and gives a function from the values
+    of all variables to that of one.
     """
     order = rng.sample(range(d), d)
     chance = 2 / (d - 1)
-    causes, mechanisms = {}, {}
+    mechanisms = {}
     for p, j in enumerate(order):
-        causes[j] = [i for i in order[:p] if rng.random() < chance]
-        weights = [rng.choice((-1, 1)) * rng.uniform(0.5, 2) for _ in causes[j]]
+        causes = [i for i in order[:p] if rng.random() < chance]
+        weights = {i: rng.choice((-1, 1)) * rng.uniform(0.5, 2) for i in causes}
         mechanisms[j] = mechanism(weights, rng.uniform(0.5, 1.5))
     rows = []
     for _ in range(n):
@@ -138,7 +139,7 @@ def python_scm(rng, d, n, mechanism):
             if j == fixed:
                 values[j] = rng.choice((-1, 1)) * rng.uniform(1, 3)
             else:
-                values[j] = mechanisms[j]([values[i] for i in causes[j]])
+                values[j] = mechanisms[j](values)
         rows.append(values)
     table = np.array(rows, np.float32)
     return (table - table.mean(axis=0)) / table.std(axis=0)
@@ -146,9 +147,8 @@ def python_scm(rng, d, n, mechanism):
 
 def plain_mechanism(rng):
     def mechanism(weights, scale):
-        return lambda values: (
-            sum(w * x for w, x in zip(weights, values, strict=True)) + scale * rng.gauss(0.0, 1.0)
-        )
+        pairs = list(weights.items())
+        return lambda values: sum([w * values[i] for i, w in pairs]) + scale * rng.gauss(0.0, 1.0)
 
     return mechanism
 
@@ -158,12 +158,14 @@ def jax_mechanism(rng):
     state = [jax.random.key(rng.randrange(2**31))]
 
     def mechanism(weights, scale):
-        weights = jnp.array(weights)
+        causes, weights = list(weights), jnp.array(list(weights.values()))
 
-        def value(causes):
+        def value(values):
             state[0], key = jax.random.split(state[0])
             noise = scale * jax.random.normal(key)
-            return float(jnp.dot(weights, jnp.array(causes)) + noise if causes else noise)
+            if not causes:
+                return float(noise)
+            return float(jnp.dot(weights, jnp.array([values[i] for i in causes])) + noise)
 
         return value
 
