@@ -88,16 +88,17 @@ class MemoryMeter:
     the phase that they belong to.
 
     ```python
-    import numpy as np
+    import jax
+    import jax.numpy as jnp
     from worldloom import watch
 
     meter = watch.MemoryMeter()
     with meter.phase("load"):
-        data = np.ones(10_000_000)
+        data = jax.block_until_ready(jnp.ones(10_000_000))
     with meter.phase("sum"):
-        data.sum()
+        jax.block_until_ready(data.sum())
     meter.print()
-    assert meter.phases[0].host_growth > 40_000_000
+    assert meter.phases[0].device_growth == 40_000_000
     ```
     """
 

@@ -1,25 +1,15 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from pages import MB, fresh_pages
 
 from worldloom import watch
-
-MB = 2**20
-
-
-def fresh_pages(size: int) -> mmap.mmap:
-    """Memory new to the process: the heap of a long test run has room for some megabytes."""
-    pages = mmap.mmap(-1, size)
-    for start in range(0, size, MB):
-        pages[start : start + MB] = bytes(MB)
-    return pages
 
 
 def test_what_a_phase_keeps_and_what_it_only_uses():
