@@ -133,7 +133,7 @@ def _first(tracker: Tracker, step: Step, x: Float[Array, "dim n"]) -> Particles:
         release=jnp.zeros(n, jnp.int32),
         generation=None,
         step_size=tracker.integrator.first_step(n, 1.0, x.dtype),
-        hint=tracker.field.first_hint(n),
+        hint=tracker.field.first_hint(n, values=False),
         scalars={},
     )
 

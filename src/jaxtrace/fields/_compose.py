@@ -75,9 +75,9 @@ class SumField(Field):
         """The same field with its clock counting from another time."""
         return SumField([field.rebase(origin) for field in self.fields])
 
-    def first_hint(self, n: int) -> Hint:
+    def first_hint(self, n: int, *, values: bool = True) -> Hint:
         """Those of the fields."""
-        return tuple(field.first_hint(n) for field in self.fields)
+        return tuple(field.first_hint(n, values=values) for field in self.fields)
 
     def evaluate(
         self,
@@ -126,9 +126,9 @@ class _Around(Field):
         """That of the field."""
         return self.field.bounds
 
-    def first_hint(self, n: int) -> Hint:
+    def first_hint(self, n: int, *, values: bool = True) -> Hint:
         """That of the field."""
-        return self.field.first_hint(n)
+        return self.field.first_hint(n, values=values)
 
 
 class ScaledField(_Around):

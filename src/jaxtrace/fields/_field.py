@@ -71,8 +71,12 @@ class Field(eqx.Module):
         - `active`: false for particles whose value is not needed.
         """
 
-    def first_hint(self, n: int) -> Hint:
-        """A hint that knows nothing, for `n` particles."""
+    def first_hint(self, n: int, *, values: bool = True) -> Hint:
+        """A hint that knows nothing, for `n` particles.
+
+        With `values`, it may keep values of the field, which help where all particles have one
+        clock. Reverse-mode derivatives do not go through these.
+        """
         return None
 
     @property

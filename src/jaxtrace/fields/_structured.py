@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -24,6 +24,7 @@ from jaxtrace.fields._field import (
     check_outside,
     gather,
 )
+from jaxtrace.fields._near import KEPT_BYTES, Near, nothing_near, refresh
 from jaxtrace.fields._nodes import NodeField
 from jaxtrace.fields._stream import Stream, tables_of
 from jaxtrace.fields._time import Slices
@@ -152,9 +153,45 @@ class StructuredField(NodeField):
             base, interpolate = (self._linear if self.method == "linear" else self._cubic)(pairs)
             return self.tables.blend(self.slices, t, lambda read: interpolate(read, base))
 
+        if isinstance(hint, Near) and t.ndim == 0:
+            hint, compute = self._from_near(pairs, t, hint)
         value = apart(active, compute, x[0])
         value, status = apply_outside(value, inside, self.outside)
-        return Sample(value, self._beach(pairs, status), None)
+        return Sample(value, self._beach(pairs, status), hint)
+
+    def first_hint(self, n: int, *, values: bool = True) -> Near | None:
+        """Values around particles that are to be read.
+
+        Cubic interpolation keeps none, nor do so many particles that theirs would not stay in a
+        processor's caches.
+        """
+        whole = self.tables.parts[0]
+        linear = self.method == "linear" and self.slices.cubic is None
+        corners = min(self.slices.count, 2) * 2**self.dim
+        size = n * corners * self.components * whole.dtype.itemsize
+        if not (values and linear and whole.size < 2**31 and size <= KEPT_BYTES):
+            return None
+        return nothing_near(n, self.components, corners, whole.dtype)
+
+    def _from_near(
+        self, pairs: list[tuple[Array, Array]], t: Float[Array, ""], near: Near
+    ) -> tuple[Near, Callable[[], tuple[Float[Array, " n"], ...]]]:
+        """What is near now, and what interpolates in it: the arithmetic of `Tables.blend`."""
+        now, weights, read = self.tables.around(self.slices, t, self._offsets(2))
+        near = refresh(near, self._flat([i for i, _ in pairs]), now, read)
+
+        def compute() -> tuple[Float[Array, " n"], ...]:
+            rows = []
+            for values in near.values:
+                slices = values.reshape(len(weights), -1, values.shape[-1])
+                terms = [
+                    _mix(list(corners), pairs) * weight
+                    for corners, weight in zip(slices, weights, strict=True)
+                ]
+                rows.append(sum(terms[1:], terms[0]))
+            return tuple(rows)
+
+        return near, compute
 
     def _flat(self, indices: Sequence[Int[Array, " n"]]) -> Int[Array, " n"]:
         flat = indices[0]
@@ -172,11 +209,7 @@ class StructuredField(NodeField):
         offsets = self._offsets(2)
 
         def interpolate(read, base):
-            values = [read(base + offset) for offset in offsets]
-            for _, s in reversed(pairs):
-                couples = zip(values[::2], values[1::2], strict=True)
-                values = [a + (b - a) * s for a, b in couples]
-            return values[0]
+            return _mix([read(base + offset) for offset in offsets], pairs)
 
         return self._flat([i for i, _ in pairs]), interpolate
 
@@ -199,6 +232,13 @@ class StructuredField(NodeField):
         nearest = self._flat([i + (s > 0.5).astype(jnp.int32) for i, s in pairs])
         ashore = (gather(self._land, nearest) > 0) & (status == int(Status.ALIVE))
         return jnp.where(ashore, jnp.int8(Status.BEACHED), status)
+
+
+def _mix(values: list[Array], pairs: list[tuple[Array, Array]]) -> Float[Array, " n"]:
+    """Linear interpolation along each axis, from the values at the corners of cells."""
+    for _, s in reversed(pairs):
+        values = [a + (b - a) * s for a, b in zip(values[::2], values[1::2], strict=True)]
+    return values[0]
 
 
 @dataclasses.dataclass(frozen=True)

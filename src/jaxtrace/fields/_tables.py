@@ -16,6 +16,7 @@ from jaxtrace.fields._field import Time, gather
 from jaxtrace.fields._time import Slices
 
 Read: TypeAlias = Callable[[Int[Array, " n"]], Float[Array, " n"]]
+ReadAll: TypeAlias = Callable[[Int[Array, " m"]], tuple[Float[Array, "corners m"], ...]]
 
 
 class Tables(eqx.Module):
@@ -45,6 +46,25 @@ class Tables(eqx.Module):
             terms = [value * weight for value, weight in zip(values, weights, strict=True)]
             rows.append(sum(terms[1:], terms[0]))
         return tuple(rows)
+
+    def around(
+        self, slices: Slices, t: Float[Array, ""], offsets: Sequence[int]
+    ) -> tuple[Int[Array, ""], Sequence[Float[Array, ""]], ReadAll]:
+        """The slice at time `t`, the weights of it and the next, and what reads both.
+
+        What reads takes indices of nodes, and gives the values of each component at all `offsets`
+        from there, slice by slice. The slice is -1 where it is not in the tables.
+        """
+        first, given = slices.weights(t)
+        row, weights = self._rows(first, given)
+        nodes = self.parts[0].shape[1]
+        steps = [k * nodes + offset for k in range(len(weights)) for offset in offsets]
+
+        def read(index: Int[Array, " m"]) -> tuple[Float[Array, "corners m"], ...]:
+            all_ = (row * nodes + index)[None, :] + np.array(steps, np.int32)[:, None]
+            return tuple(gather(table.reshape(-1), all_) for table in self.parts)
+
+        return jnp.where(jnp.isnan(weights[0]), -1, first), weights, read
 
     def _rows(
         self, first: Int[Array, "*n"], weights: Sequence[Float[Array, "*n"]]

@@ -128,7 +128,7 @@ class TetField(NodeField):
         """`[2, dim]`, the corners of the box around the mesh."""
         return np.stack([self.low, self.high])
 
-    def first_hint(self, n: int) -> Int[Array, " n"]:
+    def first_hint(self, n: int, *, values: bool = True) -> Int[Array, " n"]:
         """No cell is known."""
         return jnp.full(n, -1, jnp.int32)
 

@@ -48,6 +48,7 @@ class DormandPrince(Integrator):
     max_step: Float[Array, ""] | None
 
     order: ClassVar[int] = 5
+    own_clocks: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -28,9 +28,11 @@ class Integrator(eqx.Module):
     **Attributes:**
 
     - `order`: the power of the step with which the error of a smooth track falls.
+    - `own_clocks`: whether it samples the field at a time of each particle's own.
     """
 
     order: ClassVar[int]
+    own_clocks: ClassVar[bool] = False
 
     @abc.abstractmethod
     def advance(
@@ -81,15 +83,19 @@ class RungeKutta4(Integrator):
         """See `Integrator.advance`."""
 
         def stage(carry, parts):
-            k, total, hint = carry
-            ahead, part = parts
-            k, _, hint = field.evaluate(x + ahead * dt * k, t + ahead * dt, hint, active)
-            return (k, total + part * k, hint), None
+            place, total, hint = carry
+            ahead, part, further = parts
+            k, _, hint = field.evaluate(place, t + ahead * dt, hint, active)
+            return (x + further * dt * k, total + part * k, hint), None
 
-        # A loop, not three copies: XLA would fuse one stage into the next and gather again.
+        # A loop, not three copies: XLA would fuse one stage into the next and gather again. It
+        # carries the place of a stage, not the slope that leads there: that would be computed
+        # again in every kernel of the field.
         ahead = jnp.asarray([0.5, 0.5, 1.0], x.dtype)
         part = jnp.asarray([1 / 3, 1 / 3, 1 / 6], x.dtype)
-        (_, total, hint), _ = lax.scan(stage, (v, v / 6.0, hint), (ahead, part))
+        further = jnp.asarray([0.5, 1.0, 0.0], x.dtype)
+        first = (x + 0.5 * dt * v, v / 6.0, hint)
+        (_, total, hint), _ = lax.scan(stage, first, (ahead, part, further))
         return Move(x + dt * total, _alive(x), hint, step_size)
 
 

@@ -82,10 +82,17 @@ class Step(eqx.Module):
         broken = used & (status == 0) & ~jnp.all(jnp.isfinite(sample.value), axis=0)
         status = jnp.where(broken, jnp.int8(Status.NAN_VELOCITY), status)
         scalars = {name: f.evaluate(particles.x, t).value for name, f in self.scalars.items()}
+        # What a sample says nothing about stays as it was.
+        hint = jax.tree.map(
+            lambda new, old: old if new is None else new,
+            sample.hint,
+            particles.hint,
+            is_leaf=lambda part: part is None,
+        )
         return eqx.tree_at(
             lambda p: (p.v, p.status, p.hint, p.scalars),
             particles,
-            (sample.value, status, sample.hint, scalars),
+            (sample.value, status, hint, scalars),
             is_leaf=lambda x: x is None or isinstance(x, dict),
         )
 
@@ -110,7 +117,8 @@ class Step(eqx.Module):
         new = jnp.where(moved[None], landed.x, x)
         hint = move.hint
         if self.boundary.reseeds:
-            hint = jax.tree.map(lambda h: jnp.where(reseed, -1, h), hint)
+            unknown = lambda h: jnp.where(reseed, -1, h) if h.dtype == jnp.int32 else h  # noqa: E731
+            hint = jax.tree.map(unknown, hint)
         waiting = before == int(Status.WAITING)
         staying = (moved & (landed.status == 0)) | waiting
         sample = self.field.evaluate(new, self.time(n + 1), hint, staying)

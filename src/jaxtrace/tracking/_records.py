@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import worldloom as wl
+from jaxtrace._config import float_dtype
 from jaxtrace._errors import TrackError
 from jaxtrace._status import Status
 from jaxtrace.tracking._particles import Particles
@@ -40,6 +41,14 @@ def _age(p: Particles) -> Any:
 def _generation(p: Particles) -> Any:
     assert p.generation is not None
     return p.generation
+
+
+def _short_age(p: Particles) -> Any:
+    return _age(p).astype(jnp.int16)
+
+
+def _short_generation(p: Particles) -> Any:
+    return _generation(p).astype(jnp.int16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +99,9 @@ def plan(
         if scalars:
             save["scalars"] = when(_scalars)
         if reseeds:
-            save["status"], save["age"] = when(_status), when(_age)
-            save["generation"] = when(_generation)
+            short = schedule.steps < 2**15  # no particle is older, nor has begun more often
+            save["status"], save["age"] = when(_status), when(_short_age if short else _age)
+            save["generation"] = when(_short_generation if short else _generation)
     else:
         save["first"] = wl.At([0], of=_positions)
     if statistics:
@@ -192,9 +202,9 @@ def _final(state: Particles, count: int) -> dict[str, np.ndarray]:
 def _times_of(ages: Any, dt: float) -> np.ndarray:
     """Ages in steps as times; a column that stands for all stays one."""
     ages = np.asarray(ages)
-    if ages.ndim == 2 and ages.strides[1] == 0 and ages.size:
-        return np.broadcast_to(ages[:, :1] * dt, ages.shape)
-    return ages * dt
+    alike = ages.ndim == 2 and ages.strides[1] == 0 and ages.size > 0
+    times = np.multiply(ages[:, :1] if alike else ages, dt, dtype=float_dtype())
+    return np.broadcast_to(times, ages.shape) if alike else times
 
 
 def _history(final: dict[str, np.ndarray], steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -309,7 +309,7 @@ class Tracker:
             release=jnp.asarray(release),
             generation=jnp.zeros(total, jnp.int32) if self.boundary.reseeds else None,
             step_size=self.integrator.first_step(total, float(step.dt), x.dtype),
-            hint=self.field.first_hint(total),
+            hint=self.field.first_hint(total, values=not self.integrator.own_clocks),
             scalars={},
         )
         if not spread:
