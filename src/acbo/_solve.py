@@ -17,7 +17,7 @@ from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, PyTree
 
 _AT_ONCE = 64
-_ROWS = 5
+_ROWS = 4
 
 
 def solve_positive(matrix: Float[Array, "n n"], right: Float[Array, "n k"]) -> Float[Array, "n k"]:
@@ -50,24 +50,31 @@ def determinants_and_forms(
     """
     both = jnp.concatenate([matrices, vectors[:, None, :]], axis=1)
     determinants = forms = jnp.zeros(both.shape[2:], both.dtype)
-    while both.shape[0] > 0:  # what is done with is left out every few rows
-        rows = min(_ROWS, both.shape[0])
-        both, determinants, forms = lax.fori_loop(0, rows, _eliminate, (both, determinants, forms))
-        both = both[rows:, rows:]
+    while both.shape[0] > 0:
+        # A few rows first, then all that is below them in one pass over memory. The matrix is
+        # symmetric, so the columns below are these rows.
+        r = min(_ROWS, both.shape[0])
+        rows = lax.fori_loop(0, r, _eliminate, both[:r])
+        pivots = jnp.stack([rows[k, k] for k in range(r)])
+        safe = jnp.maximum(pivots, 1.0)
+        scaled = rows / jnp.where(pivots < 0.5, jnp.inf, safe)[:, None]
+        determinants = determinants + jnp.log(safe).sum(axis=0)
+        forms = forms + (rows[:, -1] * scaled[:, -1]).sum(axis=0)
+        below = both[r:, r:]
+        for k in range(r):
+            below = below - rows[k, r:-1, None, :] * scaled[k, None, r:, :]
+        both = below
     return determinants, forms
 
 
-def _eliminate(
-    k: Array | int, carry: tuple[Float[Array, "n m s"], Float[Array, " s"], Float[Array, " s"]]
-) -> tuple[Float[Array, "n m s"], Float[Array, " s"], Float[Array, " s"]]:
-    both, determinants, forms = carry
-    row = lax.dynamic_index_in_dim(both, k, axis=0, keepdims=False)
-    column = lax.dynamic_index_in_dim(both, k, axis=1, keepdims=False)
+def _eliminate(k: Array | int, rows: Float[Array, "r m s"]) -> Float[Array, "r m s"]:
+    """Take row `k` from the later ones."""
+    row = lax.dynamic_index_in_dim(rows, k, axis=0, keepdims=False)
+    column = lax.dynamic_index_in_dim(rows, k, axis=1, keepdims=False)
     pivot = lax.dynamic_index_in_dim(row, k, axis=0, keepdims=False)
-    safe = jnp.maximum(pivot, 1.0)
-    scaled = jnp.where(pivot[None, :] < 0.5, 0.0, row / safe[None, :])
-    both = both - column[:, None, :] * scaled[None, :, :]
-    return both, determinants + jnp.log(safe), forms + row[-1] * scaled[-1]
+    later = (jnp.arange(rows.shape[0]) > k)[:, None] & (pivot >= 0.5)[None, :]
+    factor = jnp.where(later, column, 0.0) / jnp.maximum(pivot, 1.0)[None, :]
+    return rows - factor[:, None, :] * row[None, :, :]
 
 
 def in_blocks(function: Callable[..., PyTree]) -> Callable[..., PyTree]:

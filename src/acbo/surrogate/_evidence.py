@@ -32,14 +32,18 @@ _SHAPE, _RATE = 1.0, 0.15  # of the noise's variance
 _SPARSITY = 1.5  # log odds against one more cause
 
 
-def _waves(x: Array, orders: int) -> Float[Array, "i p n"]:
-    """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch, for `x` of shape `[i, n]`."""
+def _waves(x: Float[Array, "i n"], orders: int) -> Float[Array, "i p n"]:
+    """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch."""
     cos, sin = jnp.cos(_PITCH * x), jnp.sin(_PITCH * x)
-    parts = [jnp.ones_like(x), cos, sin]
-    for _ in range(orders - 1):  # by the sum of two angles: products cost less than cosines
-        c, s = parts[-2:]
-        parts += [c * cos - s * sin, s * cos + c * sin]
-    return jnp.stack(parts, axis=1)
+
+    def turn(here: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
+        c, s = here
+        return (c * cos - s * sin, s * cos + c * sin), jnp.stack([c, s], axis=1)
+
+    # In a loop: fused into one kernel, each wave would compute its cosines anew.
+    _, waves = lax.scan(turn, (cos, sin), None, length=orders)
+    waves = jnp.moveaxis(waves, 0, 1).reshape(x.shape[0], 2 * orders, x.shape[1])
+    return jnp.concatenate([jnp.ones_like(x)[:, None], waves], axis=1)
 
 
 def _products() -> np.ndarray:
@@ -92,11 +96,14 @@ def _fit_pairs(
     sums: Float[Array, "p q s"], moments: Float[Array, "a c s"]
 ) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
     """`_fit` of regressions on the products of waves of two variables."""
-    products, scale = (jnp.asarray(one, sums.dtype) for one in (_PRODUCTS, _SCALE))
-    m, s = moments.shape[0] * moments.shape[1], moments.shape[2]
-    gram = jnp.einsum("abp,pqs->abqs", products, sums)
-    gram = jnp.einsum("cdq,abqs->acbds", products, gram)
-    moments = moments * (scale[:, None] * scale[None, :])[..., None]
+    products = jnp.asarray(_PRODUCTS, sums.dtype).reshape(-1, sums.shape[0])
+    scale = jnp.asarray(_SCALE, sums.dtype)
+    (few, _, s), m = moments.shape, scale.size**2
+    half = (products @ sums.reshape(sums.shape[0], -1)).reshape(m, -1, s)
+    gram = products @ jnp.swapaxes(half, 0, 1).reshape(half.shape[1], -1)
+    # Features in the order of the second variable's waves, then the first's.
+    gram = jnp.moveaxis(gram.reshape(few, few, few, few, s), 2, 1)
+    moments = jnp.swapaxes(moments, 0, 1) * (scale[:, None] * scale[None, :])[..., None]
     return _fit(gram.reshape(m, m, s), moments.reshape(m, s))
 
 
@@ -139,22 +146,27 @@ def _cross(
     who: Int[Array, "j k"],
     free: Float[Array, "n j"],
     target: Float[Array, "n j"],
-) -> tuple[Float[Array, "j k p k p"], Float[Array, "j k a k a"]]:
-    """Sums over samples of wave p of k times wave q of l, and those of low order times the target.
+) -> tuple[Float[Array, "j pairs p p"], Float[Array, "j pairs a a"]]:
+    """For pairs of `who`: sums over samples of waves of one times waves of the other, and those
+    of low order times the target.
 
     One target after the other: its waves fit into a core's cache, those of all do not.
     """
-    few = 2 * _ORDERS + 1
-    (_, p, n), k = waves.shape, who.shape[1]
+    k = who.shape[1]
+    first, second = np.triu_indices(k, 1)
+
+    def products(near: Float[Array, "k p n"], weight: Float[Array, " n"]) -> Array:
+        # The last is never the first of a pair, nor the first the last.
+        p, n = near.shape[1:]
+        left = (near[:-1] * weight[None, None, :]).reshape((k - 1) * p, n)
+        right = near[1:].reshape((k - 1) * p, n)
+        found = (left @ right.T).reshape(k - 1, p, k - 1, p)
+        return found[first, :, second - 1]
 
     def of_target(given: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         who, free, target = given
         near = waves[who]
-        low = near[:, :few].reshape(k * few, n)
-        near = near.reshape(k * p, n)
-        gram = (near * free[None, :]) @ near.T
-        moment = (low * target[None, :]) @ low.T
-        return gram.reshape(k, p, k, p), moment.reshape(k, few, k, few)
+        return products(near, free), products(near[:, : 2 * _ORDERS + 1], target)
 
     return lax.map(of_target, (who, free.T, target.T))
 
@@ -176,8 +188,9 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
 
     # The constant is a feature too; it has no say about causes.
     nothing = _log_evidence_of_nothing(target.sum(axis=0), energy, count)
-    sums = jnp.einsum("ipn,nj->jip", waves, free)
-    moments = jnp.einsum("ian,nj->jia", waves[:, :few], target)
+    flat = waves.reshape(-1, waves.shape[2])
+    sums = (free.T @ flat.T).reshape(d, *waves.shape[:2])
+    moments = (target.T @ flat.T).reshape(d, *waves.shape[:2])[:, :, :few]
     single = _log_evidence(_fit_singles, sums, moments, energy, count)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
@@ -187,7 +200,6 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     first, second = np.triu_indices(chosen, 1)
     i, k = who[:, first], who[:, second]
     sums, moments = _cross(waves, who, free, target)
-    sums, moments = (jnp.swapaxes(one[:, first, :, second], 0, 1) for one in (sums, moments))
     pairs = _log_evidence(_fit_pairs, sums, moments, energy, count)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])
     pairs = jnp.where(exists, pairs - nothing[:, None], -jnp.inf)  # [j, pair]

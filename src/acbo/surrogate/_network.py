@@ -230,7 +230,8 @@ class Attention(eqx.Module):
         asked = linear(self.ask, normalise(self.norm, tokens))
         asked = asked.reshape(a, b, 3, self.heads, hidden // self.heads)
         query, key, value = asked[:, :, 0], asked[:, :, 1], asked[:, :, 2]
-        # Sums of products: with a few variables, a matrix product for each head is far slower.
+        # Sums of products: with a few variables, a matrix product for each head is far slower, and
+        # so it is for each number of a path below.
         weight = (query[:, :, None] * key[:, None, :]).sum(axis=-1) * (hidden // self.heads) ** -0.5
         weight = jnp.where(variables[None, None, :, None], weight, -1e9)
         weight = jax.nn.softmax(weight, axis=2)
@@ -257,10 +258,10 @@ class Paths(eqx.Module):
         """What each token learns from its paths; padding is no way."""
         legs = linear(self.legs, normalise(self.norm, tokens))
         legs = jnp.where((variables[:, None] & variables[None, :])[..., None], legs, 0)
-        first, second = jnp.split(jnp.moveaxis(legs, -1, 0), 2, axis=0)
+        first, second = jnp.split(legs, 2, axis=-1)
         count = jnp.maximum(variables.sum(), 1).astype(tokens.dtype)
-        ways = first @ second * count**-0.5
-        return linear(self.answer, jnp.moveaxis(ways, 0, -1))
+        ways = (first[:, :, None] * second[None, :, :]).sum(axis=1) * count**-0.5
+        return linear(self.answer, ways)
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
