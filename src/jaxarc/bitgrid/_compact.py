@@ -34,10 +34,11 @@ def on_active_lanes(
     - `arguments`: its arguments, with all lanes.
     - `active`: the lanes to work on.
     - `otherwise`: a pytree like the result, with all lanes.
-    - `block`: lanes gathered at a time.
+    - `block`: lanes gathered at a time. Where it holds them all, nothing is gathered.
     """
     lanes = active.shape[0]
-    block = min(block, lanes)
+    if block >= lanes:
+        return _on_all(function, arguments, active, otherwise)
     place = _count_before(active.astype(jnp.float32)).astype(jnp.int32)
     total = place[-1] + active[-1].astype(jnp.int32)
     # Lane numbers of the active lanes, then numbers that no lane has, each of them once: indices
@@ -61,6 +62,17 @@ def on_active_lanes(
 
     start = jnp.int32(0)
     return jax.lax.while_loop(lambda carry: carry[0] < total, work, (start, otherwise))[1]
+
+
+def _on_all(function, arguments, active, otherwise):
+    """The same for few lanes: the work runs in all of them, if any needs it.
+
+    `otherwise` stays out of the branch, so that no copy of it is made to be written over.
+    """
+    shapes = jax.eval_shape(function, *arguments)
+    nothing = lambda *_: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)  # noqa: E731
+    done = jax.lax.cond(jnp.any(active), function, nothing, *arguments)
+    return jax.tree.map(lambda new, old: jnp.where(active, new, old), done, otherwise)
 
 
 def _count_before(counts: Float32[Array, " n"]) -> Float32[Array, " n"]:
@@ -96,6 +108,6 @@ def _lanes_last(array):
     XLA would rather have what it gathers and scatters world by world, and then so is all that the
     function does with it: slower, and with larger loops to compile.
     """
-    if array.ndim < 2 or jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+    if array.ndim < 2:
         return array
     return with_layout_constraint(array, Layout(tuple(range(array.ndim))))

@@ -111,9 +111,9 @@ class Augmentation(eqx.Module):
 
     def pair(self, pair: PackedPair) -> PackedPair:
         """One pair in the new guise."""
-        return PackedPair(
-            *self.grid(pair.input, pair.input_size), *self.grid(pair.output, pair.output_size)
-        )
+        sides = (pair.input, pair.input_size), (pair.output, pair.output_size)
+        grids, sizes = zip(*[self.grid(*side) for side in sides], strict=True)
+        return PackedPair(jnp.concatenate(grids, axis=-2), jnp.concatenate(sizes, axis=-1))
 
     def task(self, task: JaxArcTask) -> JaxArcTask:
         """A whole padded task in the new guise, its demonstrations in the new order."""

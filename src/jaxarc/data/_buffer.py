@@ -10,18 +10,39 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8, UInt32
 
-from jaxarc.bitgrid import pack, pack_host
+from jaxarc.bitgrid import PLANES, pack, pack_host
 from jaxarc.data._parse import BadTaskError, RawTask
 from jaxarc.data._task import JaxArcTask
 
 
 class PackedPair(eqx.Module):
-    """One pair as bit grids; a hidden output has the size 0 x 0, which no grid matches."""
+    """One pair as bit grids; a hidden output has the size 0 x 0, which no grid matches.
 
-    input: UInt32[Array, "*batch 4 rows"]
-    input_size: UInt8[Array, "*batch 2"]
-    output: UInt32[Array, "*batch 4 rows"]
-    output_size: UInt8[Array, "*batch 2"]
+    Input and output lie together, so that a world gets both in one gather.
+    """
+
+    grids: UInt32[Array, "*batch 8 rows"]
+    sizes: UInt8[Array, "*batch 4"]
+
+    @property
+    def input(self) -> UInt32[Array, "*batch 4 rows"]:
+        """The bit grid of the input."""
+        return self.grids[..., :PLANES, :]
+
+    @property
+    def input_size(self) -> UInt8[Array, "*batch 2"]:
+        """Rows and columns of the input."""
+        return self.sizes[..., :2]
+
+    @property
+    def output(self) -> UInt32[Array, "*batch 4 rows"]:
+        """The bit grid of the output."""
+        return self.grids[..., PLANES:, :]
+
+    @property
+    def output_size(self) -> UInt8[Array, "*batch 2"]:
+        """Rows and columns of the output."""
+        return self.sizes[..., 2:]
 
 
 class TaskBuffer(eqx.Module):
@@ -75,8 +96,9 @@ class TaskBuffer(eqx.Module):
                     sizes[row] = grid.shape
                 row += 1
         first = np.concatenate([[0], np.cumsum(counts.sum(axis=1))[:-1]]).astype(np.int32)
-        arrays = (pack_host(inputs), input_sizes, pack_host(outputs), output_sizes)
-        pairs = PackedPair(*jax.device_put(arrays))
+        grids = np.concatenate([pack_host(inputs), pack_host(outputs)], axis=1)
+        sizes = np.concatenate([input_sizes, output_sizes], axis=1)
+        pairs = PackedPair(*jax.device_put((grids, sizes)))
         first, demos, tests = jax.device_put((first, counts[:, 0], counts[:, 1]))
         return cls(pairs, first, demos, tests, height, width)
 
@@ -94,12 +116,9 @@ class TaskBuffer(eqx.Module):
         place = jnp.arange(demos + tests)
         shift = jnp.where(place < task.num_train_pairs, place, place - task.num_train_pairs + demos)
         order = jnp.clip(shift, 0, demos + tests - 1)
-        pairs = PackedPair(
-            pack(jnp.where(input_masks, inputs, 0)),
-            _sizes(input_masks),
-            pack(jnp.where(output_masks, outputs, 0)),
-            _sizes(output_masks),
-        )
+        masks = jnp.stack([input_masks, output_masks], axis=1)
+        grids = pack(jnp.where(masks, jnp.stack([inputs, outputs], axis=1), 0))
+        pairs = PackedPair(grids.reshape(len(masks), 2 * PLANES, -1), _sizes(masks))
         return cls(
             jax.tree.map(lambda leaf: leaf[order], pairs),
             jnp.zeros(1, jnp.int32),
@@ -167,7 +186,7 @@ class TaskBuffer(eqx.Module):
         )
 
 
-def _sizes(masks: Bool[Array, "pairs height width"]) -> UInt8[Array, "pairs 2"]:
-    height = jnp.sum(jnp.any(masks, axis=2), axis=1)
-    width = jnp.sum(jnp.any(masks, axis=1), axis=1)
-    return jnp.stack([height, width], axis=1).astype(jnp.uint8)
+def _sizes(masks: Bool[Array, "pairs 2 height width"]) -> UInt8[Array, "pairs 4"]:
+    height = jnp.sum(jnp.any(masks, axis=3), axis=2)
+    width = jnp.sum(jnp.any(masks, axis=2), axis=2)
+    return jnp.stack([height, width], axis=2).astype(jnp.uint8).reshape(-1, 4)

@@ -14,14 +14,14 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float32
 
-from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for
 from jaxarc.data import TaskBuffer, TaskSet, load
 from jaxarc.envs._config import ConfigError, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs._episode import begin
 from jaxarc.envs._observation import ArcObservation, action_mask, observe
 from jaxarc.envs._pairs import MAX_TESTS
 from jaxarc.envs._spread import begin_spread, devices_for, end_spread, step_spread
-from jaxarc.envs._state import ArcState, typed_key
+from jaxarc.envs._state import ArcState, World, typed_key
 from jaxarc.envs.functional import Step, StepInfo, lane_step, worlds_of
 from jaxarc.envs.structured_actions import (
     Action,
@@ -140,18 +140,18 @@ class RolloutStep(eqx.Module):
     devices: Mesh = eqx.field(static=True)
     observations: bool = eqx.field(static=True)
 
-    def __call__(self, carry: tuple[ArcState, ArcObservation], t: Array) -> tuple[Any, Rollout]:
+    def __call__(self, carry: tuple[World, ArcObservation], t: Array) -> tuple[Any, Rollout]:
         carry, kept, _ = self.take(carry, t)
         return carry, kept
 
     def take(
-        self, carry: tuple[ArcState, ArcObservation], t: Array
-    ) -> tuple[tuple[ArcState, ArcObservation], Rollout, StepInfo]:
+        self, carry: tuple[World, ArcObservation], t: Array
+    ) -> tuple[tuple[World, ArcObservation], Rollout, StepInfo]:
         """The next carry, what a rollout keeps of the step, and what else is known of it."""
         lanes, seen = carry
         action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
         action = action.packed() if isinstance(action, MaskAction) else action
-        lanes, (_, shown, reward, _, info) = step_spread(
+        lanes, shown, reward, _, info = step_spread(
             lanes, action, self.config, self.tasks, self.devices
         )
         kept = Rollout(
@@ -164,14 +164,14 @@ class RolloutStep(eqx.Module):
         )
         return (lanes, shown), kept, info
 
-    def end(self, lanes: ArcState, worlds: int) -> ArcState:
+    def end(self, lanes: World, worlds: int) -> ArcState:
         """The states of a rollout that has ended, worlds first."""
         return _end_rollout(lanes, worlds=worlds, devices=self.devices)
 
 
 def ready(
     env: Environment, policy: Policy, params: Any, key: Array, *, worlds: int, observations: bool
-) -> tuple[RolloutStep, tuple[ArcState, ArcObservation]]:
+) -> tuple[RolloutStep, tuple[World, ArcObservation]]:
     """The step of a rollout and its first carry, spread over the devices."""
     devices = devices_for(worlds)
     first, acting = jax.random.split(typed_key(key))
@@ -184,8 +184,8 @@ def ready(
 
 @partial(jax.jit, static_argnames="config")
 def _reset(keys, task, tasks, *, config):
-    states = from_lanes(begin(keys, config, tasks, task=task))
-    return states, observe(states, config, tasks)
+    worlds = from_lanes(begin(keys, config, tasks, task=task))
+    return worlds.packed(), observe(worlds, config, tasks)
 
 
 @partial(jax.jit, static_argnames=("config", "devices"))
@@ -200,10 +200,10 @@ def _end_rollout(lanes, *, worlds, devices):
 
 @partial(jax.jit, static_argnames="config")
 def _step(states, actions, tasks, *, config):
-    worlds = states.done.shape[0]
-    lanes = to_lanes(states, lanes_for(worlds))
-    lanes, (_, shown, reward, done, info) = lane_step(lanes, actions, config, tasks)
-    return worlds_of(lanes, worlds), shown, reward, done, info
+    worlds = states.numbers.shape[0]
+    lanes = states.lanes(lanes_for(worlds))
+    lanes, shown, reward, done, info = lane_step(lanes, actions, config, tasks)
+    return worlds_of(lanes, worlds).packed(), shown, reward, done, info
 
 
 @partial(jax.jit, static_argnames=("config", "worlds"))

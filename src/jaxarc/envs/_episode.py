@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
 
-from jaxarc.bitgrid import count, equal, on_active_lanes, to_lanes
+from jaxarc.bitgrid import PLANES, count, equal, on_active_lanes, to_lanes
 from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
 from jaxarc.envs._pairs import PairControl, attempts_at, go_to_pair, is_open
 from jaxarc.envs._reward import Transition
-from jaxarc.envs._state import ArcState, empty_history, record
+from jaxarc.envs._state import GENERATOR, World, empty_history, record
 from jaxarc.envs.structured_actions import Action
 from jaxarc.operations import Board, apply_operation, operation_id
 from jaxarc.operations._apply import area
@@ -26,8 +26,8 @@ ENDING = 16  # one world in so many begins anew at a time; under random actions 
 
 # What a new episode draws, and what it sets to 0.
 _DRAWN = (
-    *("grid", "clip", "clip_mask", "input", "input_height", "input_width"),
-    *("target", "target_height", "target_width", "similarity", "task_index", "pair_index"),
+    *("grid", "clip", "clip_mask", "pair", "input_height", "input_width"),
+    *("target_height", "target_width", "similarity", "task_index", "pair_index"),
     *("key", "action_history"),
 )
 _CLEARED = ("step_count", "solved_demos", "solved_tests", "attempts", "done")
@@ -73,7 +73,7 @@ def begin(
     *,
     task: Int32[Array, " lanes"] | None = None,
     pair: Int32[Array, " lanes"] | None = None,
-) -> ArcState:
+) -> World:
     """Fresh episodes: a random task and, in train mode, a random demonstration, unless given."""
     own, for_task, for_pair = _draw(keys)
     lanes = keys.shape
@@ -86,16 +86,15 @@ def begin(
         pair = _below(for_pair, tasks.num_demos[task].astype(jnp.uint32))
     empty = jnp.zeros((4, config.rows, *lanes), jnp.uint32)
     none, no, no_bits = jnp.zeros(lanes, jnp.int32), jnp.zeros(lanes, bool), empty[0, 0]
-    state = ArcState(
+    state = World(
         grid=empty,
         height=none,
         width=none,
         clip=empty,
         clip_mask=empty[0],
-        input=empty,
+        pair=jnp.concatenate([empty, empty]),
         input_height=none,
         input_width=none,
-        target=empty,
         target_height=none,
         target_width=none,
         similarity=jnp.zeros(lanes, jnp.float32),
@@ -116,14 +115,13 @@ def begin(
 
 def _draw(
     keys: Key[Array, " lanes"],
-) -> tuple[Key[Array, " lanes"], UInt32[Array, " lanes"], UInt32[Array, " lanes"]]:
-    """The next key of each world and two random words, from one call of the generator.
+) -> tuple[UInt32[Array, "2 lanes"], UInt32[Array, " lanes"], UInt32[Array, " lanes"]]:
+    """The words of each world's next key and two random words, from one call of the generator.
 
     A call is a loop of small kernels, which costs a few worlds as much as it costs a thousand.
     """
-    own, spent = jax.vmap(jax.random.split, out_axes=1)(keys)
-    words = jax.random.key_data(spent)
-    return own, words[:, 0], words[:, 1]
+    own, spent = jax.random.key_data(jax.vmap(jax.random.split, out_axes=1)(keys))
+    return own.T, spent[:, 0], spent[:, 1]
 
 
 def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Array, " lanes"]:
@@ -135,21 +133,20 @@ def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Ar
     return (high * upper + (middle >> 16) + (middle_low >> 16)).astype(jnp.int32)
 
 
-def place_pair(state: ArcState, tasks: TaskBuffer) -> ArcState:
+def place_pair(state: World, tasks: TaskBuffer) -> World:
     """Put the pair that the state's indices name on the board, the grid a copy of its input."""
     pair = to_lanes(tasks.pair(state.task_index, state.pair_index, state.on_test_pair))
-    height, width = pair.input_size.astype(jnp.int32)
-    target_height, target_width = pair.output_size.astype(jnp.int32)
-    similarity, _ = compare(pair.input, height, width, pair.output, target_height, target_width)
+    grid, target = pair.grids[:PLANES], pair.grids[PLANES:]
+    height, width, target_height, target_width = pair.sizes.astype(jnp.int32)
+    similarity, _ = compare(grid, height, width, target, target_height, target_width)
     return dataclasses.replace(
         state,
-        grid=pair.input,
+        grid=grid,
         height=height,
         width=width,
-        input=pair.input,
+        pair=pair.grids,
         input_height=height,
         input_width=width,
-        target=pair.output,
         target_height=target_height,
         target_width=target_width,
         similarity=jnp.where(state.on_test_pair, 0, similarity),
@@ -157,8 +154,8 @@ def place_pair(state: ArcState, tasks: TaskBuffer) -> ArcState:
 
 
 def advance(
-    state: ArcState, action: Action, config: JaxArcConfig, tasks: TaskBuffer | None
-) -> tuple[ArcState, Outcome]:
+    state: World, action: Action, config: JaxArcConfig, tasks: TaskBuffer | None
+) -> tuple[World, Outcome]:
     """One step of every world. A world that is done stays as it is, with reward 0."""
     setting = config.environment
     testing = setting.episode_mode == "test"
@@ -177,11 +174,11 @@ def advance(
         operation,
         action.to_lanes(*config.canvas),
         Board(state.grid, state.height, state.width, state.clip, state.clip_mask),
-        state.input,
+        state.pair[:PLANES],
         state.input_height,
         state.input_width,
     )
-    target = (state.target, state.target_height, state.target_width)
+    target = (state.pair[PLANES:], state.target_height, state.target_width)
     similarity, exact = compare(board.grid, board.height, board.width, *target)
     similarity = jnp.where(state.on_test_pair, 0, similarity)
 
@@ -239,11 +236,11 @@ def advance(
     return after, Outcome(reward, terminated, truncated, success, valid, similarity, score)
 
 
-def restart(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer) -> ArcState:
+def restart(state: World, config: JaxArcConfig, tasks: TaskBuffer) -> World:
     """Fresh episodes where one is done. The others cost nothing."""
 
-    def anew(keys: Key[Array, " lanes"]) -> dict[str, Array]:
-        fresh = begin(keys, config, tasks)
+    def anew(key: UInt32[Array, "2 lanes"]) -> dict[str, Array]:
+        fresh = begin(jax.random.wrap_key_data(key.T, impl=GENERATOR), config, tasks)
         return {name: getattr(fresh, name) for name in _DRAWN}
 
     lanes = state.done.shape[0]

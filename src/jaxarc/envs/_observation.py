@@ -6,10 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
-from jaxarc.bitgrid import unpack
+from jaxarc.bitgrid import PLANES, unpack, unpack_mask
 from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
-from jaxarc.envs._state import ArcState
+from jaxarc.envs._state import World
 from jaxarc.operations import NUM_OPERATIONS
 
 
@@ -47,22 +47,21 @@ def action_mask(config: JaxArcConfig) -> Bool[Array, " 42"]:
     return jnp.isin(jnp.arange(NUM_OPERATIONS), jnp.array(config.operations, jnp.int32))
 
 
-def observe(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer | None) -> ArcObservation:
-    """The observation of a batch of states, worlds first."""
+def observe(state: World, config: JaxArcConfig, tasks: TaskBuffer | None) -> ArcObservation:
+    """The observation of a batch of worlds, worlds first."""
     asked = config.observation
     worlds = state.height.shape
     clipboard = None
     if asked.clipboard:
-        filled = state.clipboard_mask
-        clipboard = jnp.where(filled, state.clipboard.astype(jnp.int8), -1)
+        filled = unpack_mask(state.clip_mask, *state.canvas)
+        cells = unpack(state.clip, *state.canvas).astype(jnp.int8)
+        clipboard = jnp.where(filled, cells, -1)
     demo_inputs = demo_outputs = None
     if asked.demos:
         demo_inputs, demo_outputs = _demos(state, config, tasks)
     return ArcObservation(
         grid=visible(state.grid, state.height, state.width, state.canvas),
-        input=visible(state.input, state.input_height, state.input_width, state.canvas)
-        if asked.input
-        else None,
+        input=None if not asked.input else _input(state),
         clipboard=clipboard,
         demo_inputs=demo_inputs,
         demo_outputs=demo_outputs,
@@ -71,6 +70,11 @@ def observe(state: ArcState, config: JaxArcConfig, tasks: TaskBuffer | None) -> 
         if asked.allowed_operations
         else None,
     )
+
+
+def _input(state: World) -> Int8[Array, "worlds height width"]:
+    planes = state.pair[..., :PLANES, :]
+    return visible(planes, state.input_height, state.input_width, state.canvas)
 
 
 def _demos(state, config, tasks):

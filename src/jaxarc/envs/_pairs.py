@@ -17,18 +17,18 @@ from jaxtyping import Array, Bool, Float32, Int32, UInt32
 from jaxarc.bitgrid._masks import columns_below, lowest_bit
 from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import JaxArcConfig
-from jaxarc.envs._state import ArcState
+from jaxarc.envs._state import World
 from jaxarc.operations import operation_id
 
-MAX_TESTS = 8  # pairs that `ArcState.attempts` has room for, four bits each
+MAX_TESTS = 8  # pairs that `World.attempts` has room for, four bits each
 
 
-def attempts_at(state: ArcState) -> UInt32[Array, " lanes"]:
+def attempts_at(state: World) -> UInt32[Array, " lanes"]:
     """One attempt at the pair on the board, to be added to `attempts`."""
     return jnp.uint32(1) << (4 * state.pair_index.astype(jnp.uint32))
 
 
-def finished(state: ArcState, max_attempts: int) -> UInt32[Array, " lanes"]:
+def finished(state: World, max_attempts: int) -> UInt32[Array, " lanes"]:
     """The test pairs that are solved or out of attempts, as bits."""
     result = state.solved_tests
     for pair in range(MAX_TESTS):
@@ -37,7 +37,7 @@ def finished(state: ArcState, max_attempts: int) -> UInt32[Array, " lanes"]:
     return result
 
 
-def is_open(state: ArcState, max_attempts: int) -> Bool[Array, " lanes"]:
+def is_open(state: World, max_attempts: int) -> Bool[Array, " lanes"]:
     """Whether the test pair on the board may still be handed in."""
     here = state.pair_index.astype(jnp.uint32)
     used = (state.attempts >> (4 * here)) & 15
@@ -56,7 +56,7 @@ class PairControl(eqx.Module):
     @classmethod
     def after(
         cls,
-        state: ArcState,
+        state: World,
         operation: Int32[Array, " lanes"],
         config: JaxArcConfig,
         tasks: TaskBuffer,
@@ -96,6 +96,6 @@ class PairControl(eqx.Module):
         return cls(goes, pair, test, ended, solved / tests.astype(jnp.float32))
 
 
-def go_to_pair(state: ArcState, control: PairControl) -> ArcState:
+def go_to_pair(state: World, control: PairControl) -> World:
     """The state with the new pair's number; the pair is yet to be placed."""
     return dataclasses.replace(state, pair_index=control.pair, on_test_pair=control.test)

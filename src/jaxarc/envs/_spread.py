@@ -18,8 +18,8 @@ from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import JaxArcConfig
 from jaxarc.envs._episode import begin
 from jaxarc.envs._observation import ArcObservation, observe
-from jaxarc.envs._state import ArcState
-from jaxarc.envs.functional import Step, lane_step, worlds_of
+from jaxarc.envs._state import ArcState, World
+from jaxarc.envs.functional import LaneStep, lane_step, worlds_of
 from jaxarc.envs.structured_actions import Action
 from worldloom import mesh
 
@@ -45,7 +45,7 @@ def devices_for(worlds: int) -> Mesh:
 
 def begin_spread(
     keys: Key[Array, " worlds"], config: JaxArcConfig, tasks: TaskBuffer, devices: Mesh
-) -> tuple[ArcState, ArcObservation]:
+) -> tuple[World, ArcObservation]:
     """Fresh episodes, in lanes; and what each world sees, worlds first."""
 
     def start(keys, tasks):
@@ -59,28 +59,27 @@ def begin_spread(
 
 
 def step_spread(
-    lanes: ArcState, actions: Action, config: JaxArcConfig, tasks: TaskBuffer, devices: Mesh
-) -> tuple[ArcState, Step]:
+    lanes: World, actions: Action, config: JaxArcConfig, tasks: TaskBuffer, devices: Mesh
+) -> LaneStep:
     """`lane_step` on every device."""
     step = partial(lane_step, config=config)
     spread = mesh.each_device(
         lambda lanes, actions, tasks: step(lanes, actions, tasks=tasks),
         devices,
         in_axes=(_last(lanes), 0, None),
-        out_axes=(_last(lanes), 0),
+        out_axes=(_last(lanes), 0, 0, 0, 0),
     )
     return spread(lanes, actions, tasks)
 
 
-def end_spread(lanes: ArcState, worlds: int, devices: Mesh) -> ArcState:
-    """The worlds of a loop that has ended, worlds first."""
+def end_spread(lanes: World, worlds: int, devices: Mesh) -> ArcState:
+    """The states of a loop that has ended, worlds first."""
     here = worlds // devices.size
-    spread = mesh.each_device(
-        lambda lanes: worlds_of(lanes, here), devices, in_axes=(_last(lanes),), out_axes=0
-    )
+    states = lambda lanes: worlds_of(lanes, here).packed()  # noqa: E731
+    spread = mesh.each_device(states, devices, in_axes=(_last(lanes),), out_axes=0)
     return spread(lanes)
 
 
-def _last(lanes: ArcState) -> ArcState:
+def _last(lanes: World) -> World:
     """The last axis of every leaf."""
     return jax.tree.map(lambda leaf: leaf.ndim - 1, lanes)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache, partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
 from jaxarc.envs._episode import Outcome, advance, begin, restart
 from jaxarc.envs._observation import ArcObservation, observe
-from jaxarc.envs._state import ArcState, typed_key
+from jaxarc.envs._state import ArcState, World, typed_key
 from jaxarc.envs._validate import action_is_good, what_is_good
 from jaxarc.envs.structured_actions import Action, MaskAction, check_any_action
 from worldloom import check
@@ -48,6 +49,7 @@ class StepInfo(eqx.Module):
 
 
 Step = tuple[ArcState, ArcObservation, Float32[Array, "*batch"], Bool[Array, "*batch"], StepInfo]
+LaneStep = tuple[World, ArcObservation, Float32[Array, "*batch"], Bool[Array, "*batch"], StepInfo]
 
 
 def arc_reset(
@@ -120,9 +122,10 @@ def _reset(keys, task_data, pair, *, config):
     if isinstance(task_data, JaxArcTask):
         own = jnp.broadcast_to(task_data.task_index, keys.shape)
         shown = observe(from_lanes(state), config, tasks)
-        return from_lanes(eqx.tree_at(lambda s: s.task_index, state, own)), shown
-    states = from_lanes(state)
-    return states, observe(states, config, tasks)
+        state = dataclasses.replace(state, task_index=own)
+        return from_lanes(state).packed(), shown
+    worlds = from_lanes(state)
+    return worlds.packed(), observe(worlds, config, tasks)
 
 
 def arc_step(
@@ -157,21 +160,23 @@ def _step(state, action, tasks, *, config):
 
 @partial(jax.jit, static_argnames="config")
 def _batch_step(states, actions, tasks, *, config):
-    lanes = to_lanes(states, lanes_for(states.done.shape[0]))
+    lanes = states.lanes(lanes_for(states.numbers.shape[0]))
     after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
-    return _report(after, actions, outcome, config, tasks)
+    worlds, *told = _report(after, actions, outcome, config, tasks)
+    return worlds.packed(), *told
 
 
-def _fill_lanes(actions: Action, lanes: ArcState) -> Action:
+def _fill_lanes(actions: Action, lanes: World) -> Action:
     """Actions for all lanes, those to spare too: what they do is dropped."""
     actions = actions.packed() if isinstance(actions, MaskAction) else actions
     return from_lanes(to_lanes(actions, lanes.done.shape[0]))
 
 
-def _report(lanes: ArcState, actions: Action, outcome: Outcome, config, tasks) -> Step:
+def _report(lanes: World, actions: Action, outcome: Outcome, config, tasks) -> LaneStep:
+    """The worlds after a step, worlds first, and what is told of it."""
     worlds = actions.operation.shape[0]
-    states, outcome = worlds_of((lanes, outcome), worlds)
-    shown = observe(states, config, tasks)
+    after, outcome = worlds_of((lanes, outcome), worlds)
+    shown = observe(after, config, tasks)
     reward = outcome.reward
     if config.environment.debug_level > 0:
         reward = check.require(action_is_good(actions, config), reward, what_is_good(config))
@@ -184,7 +189,7 @@ def _report(lanes: ArcState, actions: Action, outcome: Outcome, config, tasks) -
         outcome.score,
         shown,
     )
-    return states, shown, reward, states.done, info
+    return after, shown, reward, after.done, info
 
 
 @cache
@@ -254,20 +259,18 @@ def _onto_canvas(task: JaxArcTask, canvas: tuple[int, int]) -> JaxArcTask:
     return jax.tree.map(fit, task)
 
 
-def lane_step(
-    lanes: ArcState, actions: Action, config: JaxArcConfig, tasks: TaskBuffer
-) -> tuple[ArcState, Step]:
-    """One step with automatic reset, on a state whose worlds come last: what a rollout does.
+def lane_step(lanes: World, actions: Action, config: JaxArcConfig, tasks: TaskBuffer) -> LaneStep:
+    """One step with automatic reset, where worlds come last: what a rollout does.
 
     There may be more lanes than worlds that act: `jaxarc.bitgrid.lanes_for` says why. Gives the
-    next state, worlds last, and the step as `batch_step` gives it; its observation is that of the
-    next state, a fresh one where an episode ended.
+    next worlds, worlds last, and the rest as `batch_step` gives it; the observation is that of the
+    next worlds, a fresh one where an episode ended.
     """
     after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
-    states, _, reward, done, info = _report(after, actions, outcome, config, tasks)
+    _, _, reward, done, info = _report(after, actions, outcome, config, tasks)
     fresh = restart(after, config, tasks)
     shown = observe(worlds_of(fresh, actions.operation.shape[0]), config, tasks)
-    return fresh, (states, shown, reward, done, info)
+    return fresh, shown, reward, done, info
 
 
 def worlds_of(lanes: Any, worlds: int) -> Any:

@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float32, Int, Int32, Key, PRNGKeyArray
 
 import worldloom as wl
-from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
+from jaxarc.bitgrid import from_lanes, lanes_for
 from jaxarc.data import TaskBuffer
 from jaxarc.envs import ArcState, ConfigError, Environment, JaxArcConfig
 from jaxarc.envs._episode import begin
@@ -102,7 +102,7 @@ class TrainStep(eqx.Module):
         """The worlds after `steps` steps, what was played, and how it went."""
         count = worlds.done.shape[0]
         number = lax.axis_index(mesh.AXIS) * count + jnp.arange(count)
-        lanes = to_lanes(worlds, lanes_for(count))
+        lanes = worlds.lanes(lanes_for(count))
         value_of = lambda seen: network(seen, _first).value  # noqa: E731
 
         def step(carry, i):
@@ -111,7 +111,7 @@ class TrainStep(eqx.Module):
             keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.fold_in(key, i), number)
             decision = network(seen, _draw(keys))
             action = network.action(decision.choices)
-            lanes, (_, shown, reward, done, info) = lane_step(lanes, action, self.env, tasks)
+            lanes, shown, reward, done, info = lane_step(lanes, action, self.env, tasks)
             # An episode that was cut off would have gone on; few are, and most steps have none.
             beyond = lax.cond(
                 info.truncated.any(),
@@ -124,7 +124,7 @@ class TrainStep(eqx.Module):
             return (lanes, shown), (kept, reward, info.success)
 
         (lanes, last), (kept, reward, success) = lax.scan(
-            step, (lanes, observe(worlds, self.env, tasks)), jnp.arange(self.config.steps)
+            step, (lanes, observe(worlds.world, self.env, tasks)), jnp.arange(self.config.steps)
         )
         seen, decision, worth, done = kept
         found = advantages(
@@ -144,7 +144,7 @@ class TrainStep(eqx.Module):
             returns=found + decision.value,
         )
         told = reward.mean(), done.astype(jnp.float32).sum(), success.astype(jnp.float32).sum()
-        return worlds_of(lanes, count), played, told
+        return worlds_of(lanes, count).packed(), played, told
 
     def _learn(
         self, network: ActorCritic, memory: optax.OptState, played: Experience
@@ -256,7 +256,7 @@ def _begin(key: Array, tasks: TaskBuffer, *, env: JaxArcConfig, config: PPOConfi
     of_network, of_worlds, acting = jax.random.split(key, 3)
     network = ActorCritic(env, width=config.width, layers=config.layers, key=of_network)
     memory = config.optimiser().init(eqx.filter(network, eqx.is_array))
-    worlds = from_lanes(begin(jax.random.split(of_worlds, config.worlds), env, tasks))
+    worlds = from_lanes(begin(jax.random.split(of_worlds, config.worlds), env, tasks)).packed()
     return network, memory, worlds, acting
 
 

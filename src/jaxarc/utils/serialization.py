@@ -8,7 +8,6 @@ import os
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.bitgrid import pack_host
@@ -20,14 +19,7 @@ from worldloom._errors import WorldloomError
 __all__ = ["StateFileError", "load_state_efficiently", "save_state_efficiently"]
 
 # The pair on the board: what a task's number, a pair's number and its kind give back.
-_TASK_FIELDS = (
-    "input",
-    "input_height",
-    "input_width",
-    "target",
-    "target_height",
-    "target_width",
-)
+_TASK_FIELDS = ("pair", "input_height", "input_width", "target_height", "target_width")
 
 
 class StateFileError(WorldloomError, ValueError):
@@ -70,12 +62,10 @@ def load_state_efficiently(
         what the file must hold; its values are not used.
     """
     fields = store.load(path, like=_own_fields(dummy_state))
-    task_data = _pairs_on_board(parser, fields, dummy_state.canvas)
-    state = dataclasses.replace(
-        dummy_state, **fields, **{name: jnp.asarray(task_data[name]) for name in _TASK_FIELDS}
-    )
+    state = dataclasses.replace(dummy_state, **fields)
+    state = state.replace(**_pairs_on_board(parser, state))
     if _checksum(state) != store.read_meta(path).get("task_data"):
-        numbers = sorted(set(np.ravel(fields["task_index"]).tolist()))
+        numbers = sorted(set(np.ravel(state.task_index).tolist()))
         raise StateFileError(
             f"{os.fspath(path)!r} was saved with other task data than the parser has for "
             f"{'task' if len(numbers) == 1 else 'tasks'} {', '.join(map(str, numbers[:5]))}"
@@ -100,15 +90,11 @@ def _checksum(state: ArcState) -> str:
     return digest.hexdigest()
 
 
-def _pairs_on_board(
-    parser: Parser, fields: dict[str, Any], canvas: tuple[int, int]
-) -> dict[str, np.ndarray]:
+def _pairs_on_board(parser: Parser, state: ArcState) -> dict[str, np.ndarray]:
     """Input and target of each world's pair, in the layout of the state."""
-    worlds = np.shape(fields["task_index"])
-    places = [
-        np.ravel(jax.device_get(fields[name])).tolist()
-        for name in ("task_index", "pair_index", "on_test_pair")
-    ]
+    worlds, canvas = state.task_index.shape, state.canvas
+    named = jax.device_get((state.task_index, state.pair_index, state.on_test_pair))
+    places = [np.ravel(numbers).tolist() for numbers in named]
     grids: dict[str, list[np.ndarray]] = {"input": [], "target": []}
     sizes: dict[str, list[tuple[int, int]]] = {"input": [], "target": []}
     tasks: dict[int, JaxArcTask] = {}
@@ -121,10 +107,10 @@ def _pairs_on_board(
             on_canvas[: kept.shape[0], : kept.shape[1]] = kept
             grids[side].append(on_canvas)
             sizes[side].append((int(mask[pair].any(1).sum()), int(mask[pair].any(0).sum())))
-    found: dict[str, np.ndarray] = {}
+    packed = [pack_host(np.stack(grids[side])) for side in ("input", "target")]
+    pair = np.concatenate(packed, axis=1)
+    found = {"pair": pair.reshape(*worlds, *pair.shape[1:])}
     for side in ("input", "target"):
-        packed = pack_host(np.stack(grids[side]))
-        found[side] = packed.reshape(*worlds, *packed.shape[1:])
         height, width = np.array(sizes[side], np.int32).T
         found[f"{side}_height"] = height.reshape(worlds)
         found[f"{side}_width"] = width.reshape(worlds)

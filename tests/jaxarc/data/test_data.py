@@ -249,7 +249,7 @@ def test_a_subset_shares_its_pairs(agi1):
     buffer = agi1.buffer()
     part = buffer.take(np.array([7, 3]))
     assert part.num_tasks == 2
-    assert part.pairs.input is buffer.pairs.input
+    assert part.pairs.grids is buffer.pairs.grids
     np.testing.assert_array_equal(
         part.demo(jnp.int32(1), 0).output, buffer.demo(jnp.int32(3), 0).output
     )
@@ -269,7 +269,7 @@ def test_sampling_follows_the_weights(agi1):
 def test_a_canvas_too_small_names_the_task(agi1):
     with pytest.raises(data.BadTaskError, match=r"the canvas is 10 x 10"):
         agi1.buffer(height=10, width=10)
-    assert agi1.subset("up-to-10x10").buffer(height=10, width=10).pairs.input.shape[-1] == 10
+    assert agi1.subset("up-to-10x10").buffer(height=10, width=10).pairs.grids.shape[-1] == 10
 
 
 def test_a_padded_task_packs_to_the_same_buffer(agi1):

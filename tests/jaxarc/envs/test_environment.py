@@ -465,7 +465,7 @@ def test_bad_actions_poison_their_own_world_alone():
     with pytest.raises(check.CheckError, match="rows 0 to 29"), raised():
         jax.block_until_ready(checked(bad))
     check_equal(JAXErrorHandler.validate_state_consistency(state), state)
-    broken = dataclasses.replace(state, similarity=state.similarity.at[2].set(jnp.nan))
+    broken = state.replace(similarity=state.similarity.at[2].set(jnp.nan))
     with pytest.raises(check.CheckError, match="similarity must lie in 0 to 1"):
         jax.block_until_ready(JAXErrorHandler.validate_state_consistency(broken))
 

@@ -172,7 +172,7 @@ def test_a_number_below_a_limit_is_the_top_of_a_product(word, limit):
 def test_drawing_moves_the_key_on_and_is_even():
     keys = jax.random.split(jax.random.key(0), 4000)
     own, for_task, for_pair = _draw(keys)
-    words = np.asarray(jax.random.key_data(jnp.concatenate([keys, own])))
+    words = np.concatenate([jax.random.key_data(keys), own.T])
     assert len(np.unique(words, axis=0)) == 8000
     for word in (for_task, for_pair):
         counts = np.bincount(_below(word, jnp.uint32(10)), minlength=10)

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float32, Int32
 
 from jaxarc.envs import ArcState, Environment, MaskAction, PointAction, Rollout
 from jaxarc.envs._environment import RolloutStep, ready
+from jaxarc.envs._state import World
 from jaxarc.utils.visualization._callbacks import print_summary
 from jaxarc.utils.visualization._console import log_grid_to_console
 from jaxarc.utils.visualization._recording import (
@@ -123,7 +124,7 @@ class _WatchedStep(eqx.Module):
             tally = self._show(tally, t, shown.grid[0], reward[0], info)
         return (after, shown, tally), (kept, trace)
 
-    def _played(self, lanes: ArcState, worlds: int) -> Int32[Array, " worlds"]:
+    def _played(self, lanes: World, worlds: int) -> Int32[Array, " worlds"]:
         """Task and pair of every world; lanes to spare are dropped."""
         here = worlds // self.inner.devices.size
 
