@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +15,7 @@ from jaxarc.data import TaskBuffer
 from jaxarc.envs._config import ConfigError, JaxArcConfig
 from jaxarc.envs._pairs import PairControl, attempts_at, go_to_pair, is_open
 from jaxarc.envs._reward import Transition
-from jaxarc.envs._state import GENERATOR, World, empty_history, record
+from jaxarc.envs._state import World, empty_history, record
 from jaxarc.envs.structured_actions import Action
 from jaxarc.operations import Board, apply_operation, operation_id
 from jaxarc.operations._apply import area
@@ -24,11 +25,11 @@ SUBMIT = operation_id("submit")
 BLOCK = 128  # worlds that go to another pair at a time
 ENDING = 16  # one world in so many begins anew at a time; under random actions one in 26 does
 
-# What a new episode draws, and what it sets to 0.
-_DRAWN = (
-    *("grid", "clip", "clip_mask", "pair", "input_height", "input_width"),
-    *("target_height", "target_width", "similarity", "task_index", "pair_index"),
-    *("key", "action_history"),
+# What a new episode draws, its numbers apart, and what it sets to 0.
+_DRAWN = ("grid", "clip", "clip_mask", "pair", "similarity", "key", "action_history")
+_DRAWN_NUMBERS = (
+    *("input_height", "input_width", "target_height", "target_width"),
+    *("task_index", "pair_index"),
 )
 _CLEARED = ("step_count", "solved_demos", "solved_tests", "attempts", "done")
 
@@ -75,8 +76,49 @@ def begin(
     pair: Int32[Array, " lanes"] | None = None,
 ) -> World:
     """Fresh episodes: a random task and, in train mode, a random demonstration, unless given."""
-    own, for_task, for_pair = _draw(keys)
-    lanes = keys.shape
+    own, spent = jax.random.key_data(jax.vmap(jax.random.split, out_axes=1)(keys))
+    return _place(Drawn(own.T, spent[:, 0], spent[:, 1]), config, tasks, task=task, pair=pair)
+
+
+class Drawn(NamedTuple):
+    """What chance gives a new episode: the words of its world's next key, and two random words."""
+
+    key: UInt32[Array, "2 lanes"]
+    for_task: UInt32[Array, " lanes"]
+    for_pair: UInt32[Array, " lanes"]
+
+
+def draw_next(key: UInt32[Array, "2 lanes"]) -> Drawn:
+    """What the next episode of each world draws, by the generator xoroshiro64**.
+
+    The first key of a world comes from `jax.random`, so worlds begin at unrelated places. From
+    there on an episode needs two words, for which the generator of `jax.random` would be a tenth
+    of the program of a step.
+    """
+    a, b = key
+    words = []
+    for _ in range(2):
+        words.append(_turn(a * jnp.uint32(0x9E3779BB), 5) * jnp.uint32(5))
+        b = b ^ a
+        a, b = _turn(a, 26) ^ b ^ (b << 9), _turn(b, 13)
+    return Drawn(jnp.stack([a, b]), *words)
+
+
+def _turn(word: UInt32[Array, " lanes"], bits: int) -> UInt32[Array, " lanes"]:
+    return (word << bits) | (word >> (32 - bits))
+
+
+def _place(
+    drawn: Drawn,
+    config: JaxArcConfig,
+    tasks: TaskBuffer,
+    *,
+    task: Int32[Array, " lanes"] | None = None,
+    pair: Int32[Array, " lanes"] | None = None,
+) -> World:
+    """Fresh episodes of what was drawn."""
+    own, for_task, for_pair = drawn
+    lanes = for_task.shape
     testing = config.environment.episode_mode == "test"
     if task is None:
         task = _below(for_task, jnp.uint32(tasks.num_tasks))
@@ -111,17 +153,6 @@ def begin(
         canvas=config.canvas,
     )
     return place_pair(state, tasks)
-
-
-def _draw(
-    keys: Key[Array, " lanes"],
-) -> tuple[UInt32[Array, "2 lanes"], UInt32[Array, " lanes"], UInt32[Array, " lanes"]]:
-    """The words of each world's next key and two random words, from one call of the generator.
-
-    A call is a loop of small kernels, which costs a few worlds as much as it costs a thousand.
-    """
-    own, spent = jax.random.key_data(jax.vmap(jax.random.split, out_axes=1)(keys))
-    return own.T, spent[:, 0], spent[:, 1]
 
 
 def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Array, " lanes"]:
@@ -239,18 +270,20 @@ def advance(
 def restart(state: World, config: JaxArcConfig, tasks: TaskBuffer) -> World:
     """Fresh episodes where one is done. The others cost nothing."""
 
-    def anew(key: UInt32[Array, "2 lanes"]) -> dict[str, Array]:
-        fresh = begin(jax.random.wrap_key_data(key.T, impl=GENERATOR), config, tasks)
-        return {name: getattr(fresh, name) for name in _DRAWN}
+    def drawn_of(world: World) -> tuple[dict[str, Array], Int32[Array, "6 lanes"]]:
+        # The numbers in one array, so that they are scattered together.
+        numbers = jnp.stack([getattr(world, name) for name in _DRAWN_NUMBERS])
+        return {name: getattr(world, name) for name in _DRAWN}, numbers
 
     lanes = state.done.shape[0]
-    drawn = on_active_lanes(
-        anew,
+    drawn, numbers = on_active_lanes(
+        lambda key: drawn_of(_place(draw_next(key), config, tasks)),
         (state.key,),
         state.done,
-        otherwise={name: getattr(state, name) for name in _DRAWN},
+        otherwise=drawn_of(state),
         block=max(8, lanes // ENDING),
     )
+    drawn |= zip(_DRAWN_NUMBERS, numbers, strict=True)
     cleared = {}
     for name in _CLEARED:
         old = getattr(state, name)

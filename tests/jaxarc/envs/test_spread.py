@@ -25,7 +25,7 @@ from jaxarc.envs import (
     _environment,
     _spread,
 )
-from jaxarc.envs._episode import _below, _draw
+from jaxarc.envs._episode import _below, draw_next
 from worldloom import mesh
 
 SIDE = 10
@@ -169,11 +169,27 @@ def test_a_number_below_a_limit_is_the_top_of_a_product(word, limit):
     assert int(found[0]) == word * limit >> 32
 
 
+def xoroshiro64starstar(a, b):
+    """Blackman and Vigna's generator in plain integers: the next state, and a word."""
+    turn = lambda word, bits: (word << bits | word >> 32 - bits) % 2**32  # noqa: E731
+    word = turn(a * 0x9E3779BB % 2**32, 5) * 5 % 2**32
+    b ^= a
+    return turn(a, 26) ^ b ^ (b << 9) % 2**32, turn(b, 13), word
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_episodes_are_drawn_by_a_known_generator(a, b):
+    found = draw_next(jnp.array([[a], [b]], jnp.uint32))
+    *state, first = xoroshiro64starstar(a, b)
+    *state, second = xoroshiro64starstar(*state)
+    assert [int(word[0]) for word in (*found.key, *found[1:])] == [*state, first, second]
+
+
 def test_drawing_moves_the_key_on_and_is_even():
-    keys = jax.random.split(jax.random.key(0), 4000)
-    own, for_task, for_pair = _draw(keys)
-    words = np.concatenate([jax.random.key_data(keys), own.T])
-    assert len(np.unique(words, axis=0)) == 8000
-    for word in (for_task, for_pair):
+    keys = jax.random.key_data(jax.random.split(jax.random.key(0), 4000)).T
+    found = draw_next(keys)
+    assert len(np.unique(np.concatenate([keys, found.key], axis=1), axis=1).T) == 8000
+    again = draw_next(found.key)
+    for word in (*found[1:], *again[1:]):
         counts = np.bincount(_below(word, jnp.uint32(10)), minlength=10)
         assert ((counts - 400) ** 2 / 400).sum() < 30  # chi square, 9 degrees: one in 2,000
