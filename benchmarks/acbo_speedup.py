@@ -230,18 +230,18 @@ def generation(script, options):
     keys = jax.random.split(KEY, many)
     rng = random.Random(0)
     loops = {
-        "plain Python": lambda: python_scm(rng, d, n, plain_mechanism(rng)),
-        "Python, values by JAX": lambda: python_scm(rng, d, n, jax_mechanism(rng)),
         "Python, values and table by JAX": lambda: python_scm(
             rng, d, n, jax_mechanism(rng), jax_table
         ),
+        "Python, values by JAX": lambda: python_scm(rng, d, n, jax_mechanism(rng)),
+        "plain Python": lambda: python_scm(rng, d, n, plain_mechanism(rng)),
     }
     sides = {"drawn": (lambda: on_device(keys), many)}
     if not options.quick:  # it takes longer to compile than all the rest
         sides["drawn and learned from"] = training(d, n)
     for what, (ours, count) in sides.items():
         found = bench.compare(
-            {"device": ours, **loops},
+            loops | {"device": ours},
             rounds=options.rounds,
             seconds=0.2,
             items=dict.fromkeys(loops, 1) | {"device": count},

@@ -124,7 +124,7 @@ class TrainStep(eqx.Module):
         sets = candidate_sets(lesson.variables[1], self.config.max_parent_size)
 
         def loss(network: Surrogate) -> tuple[Float[Array, ""], tuple[Array, Array]]:
-            predictions = jax.vmap(network)(samples)
+            predictions = network.many(samples)
             edges = jax.vmap(edge_loss)(predictions, graphs).mean()
             whole = jax.vmap(parent_set_loss, in_axes=(0, 0, 0, None))(
                 predictions, graphs, targets, jnp.asarray(sets)

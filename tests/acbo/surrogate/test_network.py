@@ -64,6 +64,31 @@ def test_padding_changes_nothing(predict, small, table):
     assert (np.diagonal(np.asarray(base.edge_logits)) < -20).all()
 
 
+def test_a_batch_is_its_tables_one_by_one(small, table):
+    samples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *batch_of_three(table))
+
+    def of(predict):
+        def loss(network):
+            prediction = predict(network)(samples)
+            return (prediction.edge_logits.mean() + prediction.cause_pairs.mean()), prediction
+
+        (_, prediction), gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss, has_aux=True))(
+            small
+        )
+        return prediction, gradient
+
+    batch, alone = of(lambda network: network.many), of(jax.vmap)
+    for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(alone), strict=True):
+        np.testing.assert_allclose(a, b, atol=2e-4)
+    assert np.abs(batch[1].moments.first.weight).max() > 1e-6
+    assert np.asarray(batch[0].edge_logits[1] - batch[0].edge_logits[0]).std() > 1e-4
+
+
+def batch_of_three(table: Samples) -> list[Samples]:
+    fewer = table._replace(rows=jnp.arange(40) < 17, variables=jnp.arange(4) < 3)
+    return [table, table._replace(values=-table.values[:, ::-1]), fewer]
+
+
 def test_sizes_up_to_the_maximum_compile_once(predict, table, no_recompile):
     fewer = table._replace(rows=jnp.arange(40) < 17, variables=jnp.arange(4) < 3)
     jax.block_until_ready(predict(table))
