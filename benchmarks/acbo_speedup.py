@@ -128,12 +128,32 @@ def steps(script, options):
                 script.figure(f"operations of an uncompiled step, hidden {width}", count)
 
 
-def python_scm(rng, d, n, mechanism, tabulate=None):
+def numpy_table(rows, chosen):
+    """Arrays of samples, and of which variable was set in each: `chosen`, or none."""
+    table = np.array(rows, np.float32)
+    intervened = np.zeros(table.shape, bool)
+    for i, j in enumerate(chosen):
+        if j is not None:
+            intervened[i, j] = True
+    return table, intervened
+
+
+def jax_table(rows, chosen):
+    """The same, entry by entry: each makes a new array."""
+    table = intervened = jnp.zeros((len(rows), len(rows[0])))
+    for i, (row, fixed) in enumerate(zip(rows, chosen, strict=True)):
+        for j, value in enumerate(row):
+            table = table.at[i, j].set(value)
+        if fixed is not None:
+            intervened = intervened.at[i, fixed].set(1.0)
+    return table, intervened
+
+
+def python_scm(rng, d, n, mechanism, tabulate=numpy_table):
     """One random linear model and `n` samples, half of them under an intervention, in loops.
 
     `mechanism(weights, scale)` takes the weight of each cause and gives a function from the values
-    of all variables to that of one. `tabulate(rows, chosen)` makes arrays of the rows and of the
-    variable that was set in each, if any; `numpy_table` by default.
+    of all variables to that of one.
     """
     order = rng.sample(range(d), d)
     chance = 2 / (d - 1)
@@ -153,28 +173,8 @@ def python_scm(rng, d, n, mechanism, tabulate=None):
                 values[j] = mechanisms[j](values)
         rows.append(values)
         chosen.append(fixed)
-    table, intervened = (tabulate or numpy_table)(rows, chosen)
+    table, intervened = tabulate(rows, chosen)
     return (table - table.mean(axis=0)) / table.std(axis=0), intervened
-
-
-def numpy_table(rows, chosen):
-    table = np.array(rows, np.float32)
-    intervened = np.zeros(table.shape, bool)
-    for i, j in enumerate(chosen):
-        if j is not None:
-            intervened[i, j] = True
-    return table, intervened
-
-
-def jax_table(rows, chosen):
-    """The same, entry by entry: each makes a new array."""
-    table = intervened = jnp.zeros((len(rows), len(rows[0])))
-    for i, (row, fixed) in enumerate(zip(rows, chosen, strict=True)):
-        for j, value in enumerate(row):
-            table = table.at[i, j].set(value)
-        if fixed is not None:
-            intervened = intervened.at[i, fixed].set(1.0)
-    return table, intervened
 
 
 def plain_mechanism(rng):
