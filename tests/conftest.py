@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -49,3 +49,16 @@ def no_recompile() -> Callable:
     from worldloom import no_compiles
 
     return no_compiles
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs() -> Iterator[None]:
+    """Forget compiled programs between modules, before there is no room for more.
+
+    Each takes a few mappings of memory, and Linux lets a process have 65,530. Past that XLA aborts
+    the process, which happened to a worker that ran slow tests for 18 minutes.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
+        jax.clear_caches()
