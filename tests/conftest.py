@@ -55,8 +55,8 @@ def no_recompile() -> Callable:
 def room_for_programs() -> Iterator[None]:
     """Forget compiled programs between modules, before there is no room for more.
 
-    Each takes a few mappings of memory, and Linux lets a process have 65,530. Past that XLA aborts
-    the process, which happened to a worker that ran slow tests for 18 minutes.
+    Each takes a few mappings of memory, and Linux lets a process have 65,530. One that has no more
+    of them dies while it compiles.
     """
     yield
     maps = Path("/proc/self/maps")
