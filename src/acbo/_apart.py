@@ -1,0 +1,25 @@
+"""A border that XLA's compiler for CPUs does not fuse across."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Int, PyTree
+
+T = TypeVar("T", bound=PyTree)
+
+
+def apart(x: T, count: Int[Array, ""]) -> T:
+    """`x`, computed once.
+
+    XLA takes additions and products to be free, and computes them anew in every kernel that uses
+    them; in the gradient of a sum over layers, each layer would compute all those after it again.
+    It does not look across a branch, nor across the one that the gradient has in the same place.
+
+    `count` is any number that counts something, known only when the program runs: it is never
+    negative, but XLA does not know that.
+    """
+    return lax.cond(count >= 0, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), x)
