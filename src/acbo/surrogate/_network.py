@@ -128,21 +128,21 @@ class Surrogate(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[0], self.many(batch))
 
     def many(self, samples: Samples) -> Prediction:
-        """The posterior for each of a batch of tables, its axis first in every array.
-
-        The same as `jax.vmap(network)`, and faster: inside, tables are the last axis.
-        """
-        variables, count = samples.variables.T, samples.variables.sum()
-        d = variables.shape[0]
+        """The posterior for each of a batch of tables, its axis first in every array."""
+        count = samples.variables.sum()
         samples = apart(samples, count)
-        known = [
-            self.moments(samples),
-            _tables_last(jax.vmap(pair_statistics)(samples)),
-            _tables_last(jax.vmap(local_evidence)(samples)),
-        ]
-        eye = jnp.eye(d)[None, :, :, None]
-        tokens = linear(self.mix.weight, self.mix.bias, jnp.concatenate(known))
-        tokens = tokens + eye * self.diagonal[:, None, None, None]
+        judge = jax.vmap(self._judge, in_axes=(0, 0, None))
+        return judge(samples, self.moments(samples), count)
+
+    def _judge(
+        self, samples: Samples, moments: Float[Array, "d d moments"], count: Int[Array, ""]
+    ) -> Prediction:
+        variables = samples.variables
+        d = variables.shape[0]
+        eye = jnp.eye(d)[..., None]
+        known = [moments, pair_statistics(samples), local_evidence(samples)]
+        known = jnp.concatenate(known, axis=-1)
+        tokens = linear(self.mix, known) + eye * self.diagonal[None, None, :]
 
         dtype = jnp.dtype(self.config.compute_dtype)
         dynamic, static = eqx.partition(self.blocks, eqx.is_array)
@@ -151,20 +151,16 @@ class Surrogate(eqx.Module):
         def apply(tokens, block):
             return eqx.combine(block, static)(tokens, variables, count), None
 
-        tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic, unroll=2)
-        normal = normalise(tokens.astype(jnp.float32))
-        # What a token says, and what its mirror image says.
-        own, other = jnp.split(self.wide.weight, 2, axis=1)
-        own = linear(*after(self.norm, own, self.wide.bias), normal)
-        other = linear(*after(self.norm, other), normal)
-        out = jax.nn.relu(own + jnp.swapaxes(other, 1, 2))
-        out = linear(self.narrow.weight, self.narrow.bias, out)
-        possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)[..., None]
+        tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic)
+        tokens = normalise(self.norm, tokens.astype(jnp.float32))
+        both = jnp.concatenate([tokens, jnp.swapaxes(tokens, 0, 1)], axis=-1)
+        out = linear(self.narrow, jax.nn.relu(linear(self.wide, both)))
+        possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
         return Prediction(
-            edge_logits=_tables_first(jnp.where(possible, out[0], _NEVER)),
-            cause_scores=_tables_first(jnp.where(possible, out[1], _NEVER)),
-            cause_pairs=_tables_first(jnp.where(possible[None], out[2:], 0.0)),
-            tokens=_tables_first(linear(*after(self.norm, jnp.eye(normal.shape[0])), normal)),
+            edge_logits=jnp.where(possible, out[..., 0], _NEVER),
+            cause_scores=jnp.where(possible, out[..., 1], _NEVER),
+            cause_pairs=jnp.where(possible[..., None], out[..., 2:], 0.0),
+            tokens=tokens,
         )
 
 
@@ -181,7 +177,7 @@ class Moments(eqx.Module):
         self.cause = eqx.nn.Linear(count, count, key=keys[1])
         self.effect = eqx.nn.Linear(count, count, key=keys[2])
 
-    def __call__(self, samples: Samples) -> Float[Array, "moments d d tables"]:
+    def __call__(self, samples: Samples) -> Float[Array, "tables d d moments"]:
         """One vector for each pair of variables of each table.
 
         As many tables at a time as have features that stay in a core's cache, where the way back
@@ -192,7 +188,7 @@ class Moments(eqx.Module):
         size = max(k for k in range(1, tables + 1) if tables % k == 0 and k <= fit)
         parts = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), samples)
         found = lax.map(self._part, parts)  # [parts, moments, size, d, d]
-        return jnp.transpose(found, (1, 3, 4, 0, 2)).reshape(-1, d, d, tables)
+        return jnp.transpose(found, (0, 2, 3, 4, 1)).reshape(tables, d, d, -1)
 
     def _part(self, samples: Samples) -> Float[Array, "moments tables d d"]:
         x = jnp.swapaxes(samples.values, 1, 2)
@@ -201,9 +197,9 @@ class Moments(eqx.Module):
         other = jnp.broadcast_to(m.max(axis=1, keepdims=True), m.shape)
         rows = samples.rows.astype(x.dtype)
         cells = jnp.stack([x, m, other, x * m])
-        features = jax.nn.relu(linear(self.first.weight, self.first.bias, cells))
-        cause = linear(self.cause.weight, self.cause.bias, features) * rows[None, :, None, :]
-        effect = linear(self.effect.weight, self.effect.bias, features)
+        features = jax.nn.relu(across(self.first, cells))
+        cause = across(self.cause, features) * rows[None, :, None, :]
+        effect = across(self.effect, features)
         return _mean_products(cause, effect, jnp.maximum(rows.sum(axis=1), 1.0))
 
 
@@ -221,8 +217,8 @@ def _mean_products_forward(a: Array, b: Array, count: Array) -> tuple[Array, tup
 def _mean_products_backward(kept: tuple, g: Array) -> tuple[Array, Array, None]:
     # JAX would have the second product go along columns of the gradient, eight times as slow.
     a, b, count = kept
-    count = count[None, :, None, None]
-    return (g / count) @ b, (jnp.swapaxes(g, 2, 3) / count) @ a, None
+    scaled = g / count[None, :, None, None]
+    return scaled @ b, apart(jnp.swapaxes(scaled, 2, 3), (count > 0).sum()) @ a, None
 
 
 _mean_products.defvjp(_mean_products_forward, _mean_products_backward)
@@ -250,22 +246,19 @@ class Block(eqx.Module):
 
     def __call__(
         self,
-        tokens: Float[Array, "hidden d d tables"],
-        variables: Bool[Array, "d tables"],
+        tokens: Float[Array, "d d hidden"],
+        variables: Bool[Array, " d"],
         count: Int[Array, ""],
-    ) -> Float[Array, "hidden d d tables"]:
+    ) -> Float[Array, "d d hidden"]:
         """The tokens after one look, turned."""
         tokens = apart(tokens + self.rows(tokens, variables), count)
         tokens = apart(tokens + self.paths(tokens, variables), count)
-        thought = jax.nn.relu(
-            linear(*after(self.norm, self.wide.weight, self.wide.bias), normalise(tokens))
-        )
-        tokens = apart(tokens + linear(self.narrow.weight, self.narrow.bias, thought), count)
-        return jnp.swapaxes(tokens, 1, 2)
+        thought = jax.nn.relu(linear(self.wide, normalise(self.norm, tokens)))
+        return jnp.swapaxes(apart(tokens + linear(self.narrow, thought), count), 0, 1)
 
 
 class Attention(eqx.Module):
-    """Attention along the third axis."""
+    """Attention along the second axis."""
 
     norm: eqx.nn.LayerNorm
     ask: eqx.nn.Linear
@@ -280,22 +273,20 @@ class Attention(eqx.Module):
         self.heads = heads
 
     def __call__(
-        self, tokens: Float[Array, "hidden a b tables"], variables: Bool[Array, "b tables"]
-    ) -> Float[Array, "hidden a b tables"]:
+        self, tokens: Float[Array, "a b hidden"], variables: Bool[Array, " b"]
+    ) -> Float[Array, "a b hidden"]:
         """What each token hears; padding is not heard."""
-        normal = normalise(tokens)
-        query, key, value = (
-            linear(*after(self.norm, weight), normal).reshape(self.heads, -1, *tokens.shape[1:])
-            for weight in jnp.split(self.ask.weight, 3)
-        )
+        a, b, hidden = tokens.shape
+        asked = linear(self.ask, normalise(self.norm, tokens))
+        asked = asked.reshape(a, b, 3, self.heads, hidden // self.heads)
+        query, key, value = asked[:, :, 0], asked[:, :, 1], asked[:, :, 2]
         # Sums of products: with a few variables, a matrix product for each head is far slower, and
         # so it is for each number of a path below.
-        match = (query[:, :, :, :, None] * key[:, :, :, None, :]).sum(axis=1)
-        match = match * (tokens.shape[0] // self.heads) ** -0.5
-        match = jnp.where(variables[None, None, None], match, -1e9)
-        match = jax.nn.softmax(match, axis=3)
-        heard = (match[:, None] * value[:, :, :, None]).sum(axis=4)
-        return linear(self.answer.weight, self.answer.bias, heard.reshape(tokens.shape))
+        weight = (query[:, :, None] * key[:, None, :]).sum(axis=-1) * (hidden // self.heads) ** -0.5
+        weight = jnp.where(variables[None, None, :, None], weight, -1e9)
+        weight = jax.nn.softmax(weight, axis=2)
+        heard = (weight[..., None] * value[:, None]).sum(axis=2)
+        return linear(self.answer, heard.reshape(a, b, hidden))
 
 
 class Paths(eqx.Module):
@@ -312,57 +303,41 @@ class Paths(eqx.Module):
         self.answer = eqx.nn.Linear(hidden // 2, hidden, key=keys[1])
 
     def __call__(
-        self, tokens: Float[Array, "hidden d d tables"], variables: Bool[Array, "d tables"]
-    ) -> Float[Array, "hidden d d tables"]:
+        self, tokens: Float[Array, "d d hidden"], variables: Bool[Array, " d"]
+    ) -> Float[Array, "d d hidden"]:
         """What each token learns from its paths; padding is no way."""
-        assert self.legs.bias is not None
-        normal = normalise(tokens)
-        exists = (variables[:, None] & variables[None, :])[None]
-        first, second = (
-            jnp.where(exists, linear(*after(self.norm, weight, bias), normal), 0)
-            for weight, bias in zip(
-                jnp.split(self.legs.weight, 2), jnp.split(self.legs.bias, 2), strict=True
-            )
-        )
-        count = jnp.maximum(variables.sum(axis=0), 1).astype(tokens.dtype)
-        ways = (first[:, :, :, None] * second[:, None]).sum(axis=2)
-        ways = ways * (count**-0.5)[None, None, None, :]
-        return linear(self.answer.weight, self.answer.bias, ways)
+        legs = linear(self.legs, normalise(self.norm, tokens))
+        legs = jnp.where((variables[:, None] & variables[None, :])[..., None], legs, 0)
+        first, second = jnp.split(legs, 2, axis=-1)
+        count = jnp.maximum(variables.sum(), 1).astype(tokens.dtype)
+        ways = (first[:, :, None] * second[None, :, :]).sum(axis=1) * count**-0.5
+        return linear(self.answer, ways)
 
 
-def linear(
-    weight: Float[Array, "m n"], bias: Float[Array, " m"] | None, x: Float[Array, "n ..."]
-) -> Float[Array, "m ..."]:
-    """A linear layer along the first axis, as one matrix product."""
+def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
+    """A linear layer along the last axis of anything, as one matrix product."""
+    out = x @ layer.weight.T
+    if layer.bias is None:
+        return out
+    return out + layer.bias.reshape((1,) * (out.ndim - 1) + (-1,))
+
+
+def across(layer: eqx.nn.Linear, x: Float[Array, "n ..."]) -> Float[Array, "m ..."]:
+    """A linear layer along the first axis."""
+    assert layer.bias is not None
+    # A feature that is always 1: so the product for the weight's gradient gives the bias's too.
+    weight = jnp.concatenate([layer.weight, layer.bias[:, None]], axis=1)
     flat = x.reshape(x.shape[0], -1)
-    if bias is not None:
-        # A feature that is always 1: so the product for the weight's gradient gives the bias's too.
-        weight = jnp.concatenate([weight, bias[:, None]], axis=1)
-        flat = jnp.concatenate([flat, jnp.ones_like(flat[:1])])
+    flat = jnp.concatenate([flat, jnp.ones_like(flat[:1])])
     return (weight @ flat).reshape(-1, *x.shape[1:])
 
 
-def after(
-    norm: eqx.nn.LayerNorm, weight: Float[Array, "m n"], bias: Float[Array, " m"] | None = None
-) -> tuple[Float[Array, "m n"], Float[Array, " m"]]:
-    """A layer that takes what `normalise` gives, with the scale and shift of the norm in it."""
-    assert norm.weight is not None
-    assert norm.bias is not None
-    shift = weight @ norm.bias
-    return weight * norm.weight[None, :], shift if bias is None else shift + bias
-
-
-def normalise(x: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """Mean 0 and variance 1 along the first axis, computed in float32."""
+def normalise(layer: eqx.nn.LayerNorm, x: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]:
+    """Layer normalisation along the last axis of anything, computed in float32."""
     wide = x.astype(jnp.float32)
-    wide = wide - wide.mean(axis=0, keepdims=True)
-    wide = wide * lax.rsqrt((wide**2).mean(axis=0, keepdims=True) + 1e-5)
-    return wide.astype(x.dtype)
-
-
-def _tables_last(x: Float[Array, "tables d d n"]) -> Float[Array, "n d d tables"]:
-    return jnp.transpose(x, (3, 1, 2, 0))
-
-
-def _tables_first(x: Float[Array, "... d d tables"]) -> Float[Array, "tables d d ..."]:
-    return jnp.transpose(x, (x.ndim - 1, x.ndim - 3, x.ndim - 2, *range(x.ndim - 3)))
+    mean = wide.mean(axis=-1, keepdims=True)
+    wide = (wide - mean) * lax.rsqrt(((wide - mean) ** 2).mean(axis=-1, keepdims=True) + 1e-5)
+    shape = (1,) * (x.ndim - 1) + (-1,)
+    assert layer.weight is not None
+    assert layer.bias is not None
+    return wide.astype(x.dtype) * layer.weight.reshape(shape) + layer.bias.reshape(shape)

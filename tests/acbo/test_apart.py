@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from acbo._apart import apart
+
+
+def layers(x, w, border):
+    """A sum over layers, each a few elementwise operations."""
+    for k in range(3):
+        x = border(x + jnp.tanh(w[k] * x))
+    return x.sum()
+
+
+def test_values_and_gradients_are_those_without_it():
+    x, w = jnp.linspace(-1.0, 3.0, 7), jnp.array([0.5, -1.0, 2.0])
+    count = jnp.int32(3)
+    found = jax.jit(jax.value_and_grad(lambda w: layers(x, w, lambda y: apart(y, count))))(w)
+    expected = jax.value_and_grad(lambda w: layers(x, w, lambda y: y))(w)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_trees_and_batches_go_through():
+    tree = {"a": jnp.arange(6.0).reshape(2, 3), "b": jnp.array([True, False])}
+    found = jax.jit(jax.vmap(apart))(tree, jnp.array([0, 4]))
+    jax.tree.map(np.testing.assert_array_equal, found, tree)
+
+
+def test_the_compiler_keeps_it_on_both_ways():
+    """Should XLA learn to look through, nothing would be wrong, but the reason for it is gone."""
+
+    def program(count):
+        def loss(x):
+            return layers(x, jnp.ones(3), lambda y: apart(y, count))
+
+        return jax.grad(loss)(jnp.ones(7))
+
+    text = jax.jit(program).lower(jnp.int32(1)).compile().as_text()
+    assert text.count(" conditional(") >= 5
