@@ -40,3 +40,9 @@ def test_the_compiler_keeps_it_on_both_ways():
 
     text = jax.jit(program).lower(jnp.int32(1)).compile().as_text()
     assert text.count(" conditional(") >= 5
+
+
+def test_uncompiled_it_is_no_operation():
+    with jax.disable_jit():
+        program = jax.make_jaxpr(apart)(jnp.ones(3), jnp.int32(1))
+    assert not program.jaxpr.eqns
