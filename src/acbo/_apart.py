@@ -12,7 +12,7 @@ from jaxtyping import Array, Int, PyTree
 T = TypeVar("T", bound=PyTree)
 
 
-def apart(x: T, count: Int[Array, ""]) -> T:
+def apart(x: T, count: Int[Array, ""] | None) -> T:
     """`x`, computed once.
 
     XLA takes additions and products to be free, and computes them anew in every kernel that uses
@@ -20,8 +20,11 @@ def apart(x: T, count: Int[Array, ""]) -> T:
     It does not look across a branch, nor across the one that the gradient has in the same place.
 
     `count` is any number that counts something, known only when the program runs: it is never
-    negative, but XLA does not know that.
+    negative, but XLA does not know that. Where `vmap` would give each table a count of its own, and
+    so make no branch of it, pass `None`: `x` is then left alone.
     """
-    if jax.config.jax_disable_jit:  # one operation after the other: there is nothing to fuse
+    # One operation after the other: there is nothing to fuse.
+    uncompiled = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
+    if count is None or uncompiled:
         return x
     return lax.cond(count >= 0, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), x)

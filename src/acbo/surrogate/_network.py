@@ -123,19 +123,23 @@ class Surrogate(eqx.Module):
         self.narrow = eqx.tree_at(lambda layer: layer.weight, narrow, 0.1 * narrow.weight)
 
     def __call__(self, samples: Samples) -> Prediction:
-        """The posterior for one table. Use `many` for a batch."""
-        batch = jax.tree.map(lambda leaf: leaf[None], samples)
-        return jax.tree.map(lambda leaf: leaf[0], self.many(batch))
+        """The posterior for one table. Use `many`, or `jax.vmap`, for a batch."""
+        alone = jax.tree.map(lambda leaf: leaf[None], samples)
+        return self._judge(samples, self.moments(alone, None)[0], None)
 
     def many(self, samples: Samples) -> Prediction:
-        """The posterior for each of a batch of tables, its axis first in every array."""
+        """The posterior for each of a batch of tables, its axis first in every array.
+
+        The same as `jax.vmap(network)`, and sooner differentiated: moments of a few tables at a
+        time, and no layer computed twice.
+        """
         count = samples.variables.sum()
         samples = apart(samples, count)
         judge = jax.vmap(self._judge, in_axes=(0, 0, None))
-        return judge(samples, self.moments(samples), count)
+        return judge(samples, self.moments(samples, count), count)
 
     def _judge(
-        self, samples: Samples, moments: Float[Array, "d d moments"], count: Int[Array, ""]
+        self, samples: Samples, moments: Float[Array, "d d moments"], count: Int[Array, ""] | None
     ) -> Prediction:
         variables = samples.variables
         d = variables.shape[0]
@@ -177,7 +181,9 @@ class Moments(eqx.Module):
         self.cause = eqx.nn.Linear(count, count, key=keys[1])
         self.effect = eqx.nn.Linear(count, count, key=keys[2])
 
-    def __call__(self, samples: Samples) -> Float[Array, "tables d d moments"]:
+    def __call__(
+        self, samples: Samples, count: Int[Array, ""] | None
+    ) -> Float[Array, "tables d d moments"]:
         """One vector for each pair of variables of each table.
 
         As many tables at a time as have features that stay in a core's cache, where the way back
@@ -187,13 +193,15 @@ class Moments(eqx.Module):
         fit = max(_CACHED // (self.first.weight.shape[0] * n * d), 1)
         size = max(k for k in range(1, tables + 1) if tables % k == 0 and k <= fit)
         parts = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), samples)
-        found = lax.map(self._part, parts)  # [parts, moments, size, d, d]
+        found = lax.map(lambda part: self._part(part, count), parts)  # [parts, moments, size, d, d]
         return jnp.transpose(found, (0, 2, 3, 4, 1)).reshape(tables, d, d, -1)
 
-    def _part(self, samples: Samples) -> Float[Array, "moments tables d d"]:
+    def _part(
+        self, samples: Samples, count: Int[Array, ""] | None
+    ) -> Float[Array, "moments tables d d"]:
         x = jnp.swapaxes(samples.values, 1, 2)
         m = jnp.swapaxes(samples.intervened, 1, 2).astype(x.dtype)
-        x, m = apart((x, m), samples.rows.sum())
+        x, m = apart((x, m), count)
         other = jnp.broadcast_to(m.max(axis=1, keepdims=True), m.shape)
         rows = samples.rows.astype(x.dtype)
         cells = jnp.stack([x, m, other, x * m])
@@ -248,7 +256,7 @@ class Block(eqx.Module):
         self,
         tokens: Float[Array, "d d hidden"],
         variables: Bool[Array, " d"],
-        count: Int[Array, ""],
+        count: Int[Array, ""] | None,
     ) -> Float[Array, "d d hidden"]:
         """The tokens after one look, turned."""
         tokens = apart(tokens + self.rows(tokens, variables), count)
