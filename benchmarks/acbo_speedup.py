@@ -10,9 +10,8 @@ and 20 samples, the network 2 layers.
 Drawing: models of 5 variables with 100 samples each, alone and as part of a whole training on all
 cores. Against it stand loops over samples and variables, which draw the same models and learn
 nothing: in plain Python; with each value computed by JAX; and with the table, too, written entry by
-entry by JAX. The last is how the public ACBO makes the table that a training step takes: its sampler
-computes each value by JAX, and its `create_training_batch` writes each entry by JAX, as read in its
-source.
+entry by JAX. The last is how the public ACBO comes to the table that a training step takes, as read
+in its source: its sampler computes each value by JAX, `create_training_batch` writes each entry.
 
 Every figure is a ratio of times taken in turn, with a 95 % interval; compile times are in none.
 """
