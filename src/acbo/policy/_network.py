@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.optimise import Action, View
 from acbo.policy._features import NUMBERS, Features, features
 from acbo.surrogate import Surrogate
+from acbo.surrogate._network import linear
 
 
 class Choice(NamedTuple):
@@ -57,11 +58,11 @@ class PolicyNetwork(eqx.Module):
     def __call__(self, seen: Features) -> Choice:
         """The distribution of the next action."""
         x = jnp.concatenate([seen.numbers, seen.tokens], axis=-1)
-        x = jax.nn.gelu(_of_rows(self.think, jax.nn.gelu(_of_rows(self.look, x))))
+        x = jax.nn.gelu(linear(self.think, jax.nn.gelu(linear(self.look, x))))
         here = seen.allowed.astype(x.dtype)[:, None]
         mean = (x * here).sum(axis=0, keepdims=True) / jnp.maximum(here.sum(), 1.0)
         x = jnp.concatenate([x, jnp.broadcast_to(mean, x.shape)], axis=-1)
-        said = _of_rows(self.say, jax.nn.gelu(_of_rows(self.compare, x)))
+        said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
         # What is learned with the last intervention is of no use.
         curiosity = self.curiosity * jnp.sqrt(seen.left)
         reach = jnp.abs(seen.effect) + curiosity * seen.doubt
@@ -114,12 +115,6 @@ def divergence(choice: Choice, other: Choice) -> Float[Array, ""]:
     p = jax.nn.softmax(choice.logits)
     gap = jax.nn.log_softmax(choice.logits) - jax.nn.log_softmax(other.logits)
     return (p * jnp.where(p > 0, gap, 0.0)).sum()
-
-
-def _of_rows(layer: eqx.nn.Linear, x: Float[Array, "d n"]) -> Float[Array, "d m"]:
-    """A linear layer of every row, as one matrix product."""
-    assert layer.bias is not None
-    return x @ layer.weight.T + layer.bias[None, :]
 
 
 class LearnedPolicy(eqx.Module):
