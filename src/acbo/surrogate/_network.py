@@ -155,7 +155,8 @@ class Surrogate(eqx.Module):
         def apply(tokens, block):
             return eqx.combine(block, static)(tokens, variables, count), None
 
-        tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic)
+        # Unrolled: a loop would copy all that the way back needs, and take no less to compile.
+        tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic, unroll=True)
         tokens = normalise(self.norm, tokens.astype(jnp.float32))
         both = jnp.concatenate([tokens, jnp.swapaxes(tokens, 0, 1)], axis=-1)
         out = linear(self.narrow, jax.nn.relu(linear(self.wide, both)))
