@@ -161,8 +161,9 @@ def _draw(cell: DiscoveryCell, keys: Key[Array, " n"]) -> tuple[Bool[Array, "g d
 
 @eqx.filter_jit
 def _predict(network: Surrogate, samples: Samples, batch: int) -> Float[Array, "g d d"]:
-    logits = lax.map(lambda table: network(table).edge_logits, samples, batch_size=batch)
-    return jax.nn.sigmoid(logits)
+    parts = jax.tree.map(lambda leaf: leaf.reshape(-1, batch, *leaf.shape[1:]), samples)
+    logits = lax.map(lambda part: network.many(part).edge_logits, parts)
+    return jax.nn.sigmoid(logits.reshape(-1, *logits.shape[2:]))
 
 
 @jax.jit

@@ -23,8 +23,11 @@ from acbo.scm import Samples
 COUNT = 5
 """How many numbers `local_evidence` gives for a pair."""
 
-_PITCH = 0.75  # of the waves, in standardised units: half a wave spans more than all data
 _ORDERS = 2
+WAVES = 4 * _ORDERS + 1
+"""How many waves of a value the sums over samples are made of."""
+
+_PITCH = 0.75  # of the waves, in standardised units: half a wave spans more than all data
 _CANDIDATES = 6
 _WIDTH = 1.2  # of the functions expected, in standard deviations
 _GAIN = 8.0  # variance of a function, in units of the noise's
@@ -48,8 +51,8 @@ def _waves(x: Float[Array, "i n"], orders: int) -> Float[Array, "i p n"]:
 
 def _products() -> np.ndarray:
     """`[a, b, p]`: wave a times wave b as a sum of waves p."""
-    few, many = 2 * _ORDERS + 1, 4 * _ORDERS + 1
-    table = np.zeros((few, few, many))
+    few = 2 * _ORDERS + 1
+    table = np.zeros((few, few, WAVES))
 
     def wave(index: int) -> tuple[int, bool]:
         return (index + 1) // 2, index % 2 == 1 or index == 0

@@ -7,6 +7,7 @@ their column (all causes of j), and in every block along all paths from i over k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -78,7 +79,6 @@ class Prediction(NamedTuple):
 
 
 _RANK = 8
-_CACHED = 2**17  # numbers of one layer of moments: half a megabyte
 _NEVER = -30.0
 
 
@@ -125,27 +125,32 @@ class Surrogate(eqx.Module):
     def __call__(self, samples: Samples) -> Prediction:
         """The posterior for one table. Use `many`, or `jax.vmap`, for a batch."""
         alone = jax.tree.map(lambda leaf: leaf[None], samples)
-        return self._judge(samples, self.moments(alone, None)[0], None)
+        moments = self.moments(alone, None)[0]
+        return self._judge(samples, moments, local_evidence(samples), None)
 
     def many(self, samples: Samples) -> Prediction:
         """The posterior for each of a batch of tables, its axis first in every array.
 
-        The same as `jax.vmap(network)`, and sooner differentiated: moments of a few tables at a
-        time, and no layer computed twice.
+        The same as `jax.vmap(network)`, and sooner done: what goes over all samples goes over those
+        of a few tables at a time, and no layer is computed twice on the way back.
         """
         count = samples.variables.sum()
         samples = apart(samples, count)
-        judge = jax.vmap(self._judge, in_axes=(0, 0, None))
-        return judge(samples, self.moments(samples, count), count)
+        evidence = in_parts(jax.vmap(local_evidence), samples, _evidence.WAVES)
+        judge = jax.vmap(self._judge, in_axes=(0, 0, 0, None))
+        return judge(samples, self.moments(samples, count), evidence, count)
 
     def _judge(
-        self, samples: Samples, moments: Float[Array, "d d moments"], count: Int[Array, ""] | None
+        self,
+        samples: Samples,
+        moments: Float[Array, "d d moments"],
+        evidence: Float[Array, "d d numbers"],
+        count: Int[Array, ""] | None,
     ) -> Prediction:
         variables = samples.variables
         d = variables.shape[0]
         eye = jnp.eye(d)[..., None]
-        known = [moments, pair_statistics(samples), local_evidence(samples)]
-        known = jnp.concatenate(known, axis=-1)
+        known = jnp.concatenate([moments, pair_statistics(samples), evidence], axis=-1)
         tokens = linear(self.mix, known) + eye * self.diagonal[None, None, :]
 
         dtype = jnp.dtype(self.config.compute_dtype)
@@ -185,21 +190,12 @@ class Moments(eqx.Module):
     def __call__(
         self, samples: Samples, count: Int[Array, ""] | None
     ) -> Float[Array, "tables d d moments"]:
-        """One vector for each pair of variables of each table.
-
-        As many tables at a time as have features that stay in a core's cache, where the way back
-        finds them again.
-        """
-        tables, n, d = samples.values.shape
-        fit = max(_CACHED // (self.first.weight.shape[0] * n * d), 1)
-        size = max(k for k in range(1, tables + 1) if tables % k == 0 and k <= fit)
-        parts = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), samples)
-        found = lax.map(lambda part: self._part(part, count), parts)  # [parts, moments, size, d, d]
-        return jnp.transpose(found, (0, 2, 3, 4, 1)).reshape(tables, d, d, -1)
+        """One vector for each pair of variables of each table."""
+        return in_parts(lambda part: self._part(part, count), samples, self.first.weight.shape[0])
 
     def _part(
         self, samples: Samples, count: Int[Array, ""] | None
-    ) -> Float[Array, "moments tables d d"]:
+    ) -> Float[Array, "tables d d moments"]:
         x = jnp.swapaxes(samples.values, 1, 2)
         m = jnp.swapaxes(samples.intervened, 1, 2).astype(x.dtype)
         x, m = apart((x, m), count)
@@ -209,7 +205,8 @@ class Moments(eqx.Module):
         features = jax.nn.relu(across(self.first, cells))
         cause = across(self.cause, features) * rows[None, :, None, :]
         effect = across(self.effect, features)
-        return _mean_products(cause, effect, jnp.maximum(rows.sum(axis=1), 1.0))
+        found = _mean_products(cause, effect, jnp.maximum(rows.sum(axis=1), 1.0))
+        return jnp.moveaxis(found, 0, -1)
 
 
 @jax.custom_vjp
@@ -321,6 +318,25 @@ class Paths(eqx.Module):
         count = jnp.maximum(variables.sum(), 1).astype(tokens.dtype)
         ways = (first[:, :, None] * second[None, :, :]).sum(axis=1) * count**-0.5
         return linear(self.answer, ways)
+
+
+_CACHED = 2**17  # numbers: half a megabyte
+
+
+def in_parts(
+    function: Callable[[Samples], Float[Array, "part ..."]], samples: Samples, features: int
+) -> Float[Array, "tables ..."]:
+    """A function of a batch of tables, given a part of them at a time.
+
+    As many as have features that stay in a core's cache, where the way back finds them again;
+    `features` is how many a value of a table has.
+    """
+    tables, n, d = samples.values.shape
+    fit = max(_CACHED // (features * n * d), 1)
+    size = max(k for k in range(1, tables + 1) if tables % k == 0 and k <= fit)
+    parts = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), samples)
+    found = lax.map(function, parts)
+    return found.reshape(tables, *found.shape[2:])
 
 
 def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:

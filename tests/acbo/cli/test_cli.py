@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 import sys
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from surrogates import SIZES, Correlations, random_surrogate
 
 from acbo.cli import Optimise, Train
 from acbo.cli._options import as_text, load_surrogate, save_network, surrogate_sizes
 from acbo.cli._train import curriculum
 from acbo.discovery import discover
 from acbo.report import Recording
-from acbo.scm import Samples
-from acbo.surrogate import Prediction, Surrogate, SurrogateConfig
+from acbo.surrogate import Surrogate
 from worldloom import config
 from worldloom.cli import main
-
-SIZES = SurrogateConfig(hidden=8, blocks=2, heads=2, moments=4)
 
 
 @pytest.fixture(scope="session")
 def base() -> Surrogate:
-    """A small network, drawn by NumPy: nothing to compile."""
-    rng = np.random.default_rng(0)
-    shapes = eqx.filter_eval_shape(Surrogate, SIZES, key=jax.random.key(0))
-    return jax.tree.map(lambda s: jnp.asarray(0.4 * rng.normal(size=s.shape), s.dtype), shapes)
-
-
-class Correlations(Surrogate):
-    """Believes in correlations. The real network takes long to compile."""
-
-    def __init__(self, base: Surrogate):
-        for part in dataclasses.fields(Surrogate):
-            setattr(self, part.name, getattr(base, part.name))
-
-    def __call__(self, samples: Samples) -> Prediction:
-        x = samples.values
-        n, d = x.shape
-        cubic = (x**2).T @ x / n
-        logits = jnp.where(jnp.eye(d, dtype=bool), -30.0, 6 * jnp.abs(x.T @ x / n) - 2 + cubic)
-        return Prediction(logits, logits, jnp.zeros((d, d, 8)), jnp.zeros((d, d, 8)))
+    return random_surrogate()
 
 
 @pytest.fixture

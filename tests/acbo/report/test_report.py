@@ -13,6 +13,7 @@ import pytest
 from browser import launched, reading
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surrogates import random_surrogate
 
 from acbo._errors import DataError
 from acbo.evaluation import Contest, DiscoveryCell, DiscoveryScores, PolicyScores
@@ -34,7 +35,7 @@ from acbo.report import (
 )
 from acbo.report._layout import layout
 from acbo.scm import Family, standardise
-from acbo.surrogate import Metrics, Surrogate, SurrogateConfig
+from acbo.surrogate import Metrics
 from worldloom import report
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]], bool)
@@ -226,10 +227,7 @@ def test_a_browser_steps_through(chromium, tmp_path):
 
 @pytest.mark.slow
 def test_a_recording_is_what_was_played():
-    rng = np.random.default_rng(0)
-    sizes = SurrogateConfig(hidden=8, blocks=2, heads=2, moments=4)
-    shapes = eqx.filter_eval_shape(Surrogate, sizes, key=jax.random.key(0))
-    network = jax.tree.map(lambda s: jnp.asarray(0.4 * rng.normal(size=s.shape), s.dtype), shapes)
+    network = random_surrogate()
     problem = named_problem("toy")
     told = record_optimisation(
         problem, "linear-ucb", key=jax.random.key(3), surrogate=network, observed=6, budget=3

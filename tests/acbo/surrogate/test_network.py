@@ -16,6 +16,7 @@ from acbo.surrogate import (
     Prediction,
     Surrogate,
     SurrogateConfig,
+    _network,
     acyclicity_penalty,
     candidate_sets,
     edge_loss,
@@ -64,7 +65,9 @@ def test_padding_changes_nothing(predict, small, table):
     assert (np.diagonal(np.asarray(base.edge_logits)) < -20).all()
 
 
-def test_a_batch_is_its_tables_one_by_one(small, table):
+@pytest.mark.parametrize("cached", [1, 2**17], ids=["a table at a time", "all at once"])
+def test_a_batch_is_its_tables_one_by_one(small, table, cached, monkeypatch):
+    monkeypatch.setattr(_network, "_CACHED", cached)
     samples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *batch_of_three(table))
 
     def of(predict):
