@@ -3,7 +3,7 @@
     python benchmarks/acbo_speedup.py [--quick] [--rounds 5] [--eager]
 
 Steps: the same function compiled, and operation by operation under `jax.disable_jit()`. Plain eager
-JAX builds the loop over layers again at every call, from the persistent cache if it is there;
+JAX builds its loops again at every call, from the persistent cache if they are there;
 `--eager` measures it too. The results are compared with each other first. Tables have 4 variables
 and 20 samples, the network 2 layers.
 

@@ -34,7 +34,7 @@ class Eval:
     cells: tuple[int, ...] = ()
     """Discovery: which rows of the table, counted from 1. All by default."""
 
-    graphs: int = 96
+    graphs: int = 480
     """Discovery: held-out graphs a cell."""
 
     batch: int = 16

@@ -83,7 +83,7 @@ def evaluate_discovery(
     cell: DiscoveryCell,
     network: Surrogate | None = None,
     *,
-    graphs: int = 96,
+    graphs: int = 480,
     key: PRNGKeyArray | None = None,
     batch: int = 16,
     compare_exact: bool = True,

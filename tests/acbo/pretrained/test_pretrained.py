@@ -53,9 +53,8 @@ def test_what_is_kept_beside_a_network_is_its_training():
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_every_cell_reaches_its_goal(cell):
-    scores = evaluate_discovery(cell, graphs=96, key=jax.random.key(1))
-    # Half of the interval is the luck of these graphs.
-    assert float(scores.auroc.high) >= cell.goal
+    scores = evaluate_discovery(cell, key=jax.random.key(1))
+    assert float(scores.auroc.estimate) >= cell.goal
     assert float(scores.calibration_error.estimate) < 0.05
     if scores.exact is not None and cell.family.mechanism == "linear":
         assert float(scores.exact.calibration_error.estimate) < 0.05
