@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import difflib
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,18 +116,44 @@ def _run(scripts: dict[str, Path], *, quick: bool, rivals: bool) -> Record:
 
     flags = ["--quick"] * quick + ["--alone"] * (not rivals)
     record = bench.Record(())
-    for name, path in scripts.items():
-        print(f"== {name}", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            found = Path(folder) / "found.json"
-            words = [sys.executable, str(path), *flags, "--record", str(found)]
-            code = subprocess.run(words, check=False).returncode
-            if found.is_file():
-                record = record.joined([bench.Record.from_json(found)])
-            if code != 0 or not found.is_file():
-                why = f"exit code {code}" if code else "it wrote no record"
-                record = dataclasses.replace(record, failed={**record.failed, name: why})
+    waiting = list(scripts)
+    try:
+        for name, path in scripts.items():
+            print(f"== {name}", flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                found = Path(folder) / "found.json"
+                code = _exit_code([str(path), *flags, "--record", str(found)])
+                if found.is_file():
+                    record = record.joined([bench.Record.from_json(found)])
+                if code != 0 or not found.is_file():
+                    why = f"exit code {code}" if code else "it wrote no record"
+                    record = dataclasses.replace(record, failed={**record.failed, name: why})
+            waiting.remove(name)
+    except KeyboardInterrupt:  # what was measured until now is shown and kept
+        stopped = dict.fromkeys(waiting, "stopped before its end")
+        record = dataclasses.replace(record, failed={**record.failed, **stopped})
     return record
+
+
+def _exit_code(words: list[str]) -> int:
+    """How a script ends. If we are stopped, so is it, with everything that it started."""
+    with _terminate_is_interrupt():
+        script = subprocess.Popen([sys.executable, *words], start_new_session=True)
+        try:
+            return script.wait()
+        except KeyboardInterrupt:
+            os.killpg(script.pid, signal.SIGKILL)
+            script.wait()
+            raise
+
+
+@contextlib.contextmanager
+def _terminate_is_interrupt() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _read(paths: tuple[Path, ...]) -> Record:

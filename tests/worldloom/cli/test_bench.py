@@ -1,6 +1,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +126,45 @@ def test_a_script_that_fails_or_writes_nothing_is_named_and_the_others_run(
     record = bench.Record.from_json("out/bench/record.json")
     assert record.failed == {"a_broken": "exit code 3", "b_silent": "it wrote no record"}
     assert [found.script for found in record.findings] == ["one"]
+
+
+# Stops whoever started it, as `kill` does, while a process of its own is at work.
+STOPS = """
+import os, pathlib, signal, subprocess, sys, time
+
+GROUP = "sums"
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+pathlib.Path("pids").write_text(f"{os.getpid()} {child.pid}")
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has_and_leaves_nothing_running(scripts: Path):
+    (scripts / "stops.py").write_text(STOPS)
+    words = [sys.executable, "-m", "worldloom.cli", "bench", "one", "stops", "two"]
+    # Into a file: a pipe would be waited for until whatever was left running ends.
+    with Path("said").open("w") as said:
+        done = subprocess.run(words, stdout=said, stderr=said, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "worldloom bench: failed: stops, two" in Path("said").read_text()
+    record = bench.Record.from_json("out/bench/record.json")
+    assert [found.script for found in record.findings] == ["one"]
+    assert record.failed == dict.fromkeys(["stops", "two"], "stopped before its end")
+    for pid in map(int, Path("pids").read_text().split()):
+        assert ended_within(pid, seconds=10)
+
+
+def ended_within(pid: int, *, seconds: float) -> bool:
+    """Nobody may collect an orphan here, so one that is a zombie has ended too."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return False
 
 
 def test_a_script_without_a_group_is_an_error(scripts: Path, capsys: pytest.CaptureFixture[str]):
