@@ -77,10 +77,10 @@ class Train:
     """Policy: the surrogate to look through, instead of the one in the package."""
 
     checkpoint: Path | None = None
-    """Folder that keeps the state of the training, every two minutes."""
+    """A folder to save the run in. A run that finds itself there goes on, bit for bit."""
 
-    resume: bool = False
-    """Go on from the checkpoint, bit for bit."""
+    save_seconds: float = 60.0
+    """How often it is saved."""
 
     seed: int = 0
     """For everything random."""
@@ -98,10 +98,17 @@ class Train:
             )
         if not self.mechanisms:
             raise UsageError("--mechanisms: name at least one of linear, polynomial, fourier")
-        if self.resume and self.checkpoint is None:
-            raise UsageError(
-                "--resume needs --checkpoint, the folder of the training to go on with"
-            )
+        if self.save_seconds < 0:
+            raise UsageError(f"--save-seconds {self.save_seconds:g}: expected 0 or more")
+
+    def saved(self) -> dict[str, Any]:
+        """Where a trainer saves itself, and that it goes on from there."""
+        import worldloom as wl
+
+        if self.checkpoint is None:
+            return {}
+        where = wl.Checkpoint(self.checkpoint, seconds=self.save_seconds)
+        return {"checkpoint": where, "resume": True}
 
 
 def run(config: Train) -> None:
@@ -142,8 +149,7 @@ def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
         lessons,
         surrogate=sizes,
         config=how,
-        checkpoint=config.checkpoint,
-        resume=config.resume,
+        **config.saved(),
         progress="training the surrogate" if config.progress else False,
         devices=devices,
     )
@@ -194,8 +200,7 @@ def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
         jax.random.key(config.seed),
         surrogate,
         config=how,
-        checkpoint=config.checkpoint,
-        resume=config.resume,
+        **config.saved(),
         progress="training the policy" if config.progress else False,
     )
     network = result.state.network
@@ -238,8 +243,10 @@ COMMAND = Command(
     Train,
     run,
     examples=(
-        ("worldloom acbo train surrogate --steps 5000 --checkpoint run", "stop it any time"),
-        ("worldloom acbo train surrogate --steps 5000 --checkpoint run --resume", "go on"),
+        (
+            "worldloom acbo train surrogate --steps 5000 --checkpoint runs/large",
+            "a run that can be stopped and goes on",
+        ),
         ("worldloom launch -n 2 -- worldloom acbo train surrogate", "two processes, one batch"),
         ("worldloom acbo train policy --surrogate out/acbo/surrogate.loom", "on your own"),
     ),

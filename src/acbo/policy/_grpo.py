@@ -231,11 +231,14 @@ def train_policy(
     surrogate: Surrogate,
     *,
     config: GRPOConfig | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: wl.Checkpoint | str | Path | None = None,
     resume: bool = False,
-    progress: bool | str = "training the policy",
+    progress: bool | str | wl.Progress = "training the policy",
 ) -> wl.RunResult:
-    """Train a policy on a surrogate, in one compiled loop. `state.network` is the policy."""
+    """Train a policy on a surrogate, in one compiled loop. `state.network` is the policy.
+
+    `checkpoint`, `resume` and `progress` are as in `worldloom.run`.
+    """
     config = GRPOConfig() if config is None else config
     first, second = jax.random.split(key)
     network = PolicyNetwork(2 * surrogate.config.hidden, key=first)
@@ -245,7 +248,7 @@ def train_policy(
         GRPOState(network, memory, second),
         length=config.total_steps,
         save=wl.Every(),
-        checkpoint=None if checkpoint is None else wl.Checkpoint(checkpoint, seconds=120.0),
+        checkpoint=checkpoint,
         resume=resume,
         progress=progress,
     )

@@ -54,7 +54,7 @@ def _surrogate(checkpoint: Path | None):
             surrogate=begin,
             config=config,
             checkpoint=folder,
-            resume=_begun(folder),
+            resume=folder is not None,
         )
         begin = result.state.average
         results.append(result)
@@ -80,17 +80,13 @@ def _policy(checkpoint: Path | None):
         pretrained_surrogate(),
         config=recipe.POLICY,
         checkpoint=checkpoint,
-        resume=_begun(checkpoint),
+        resume=checkpoint is not None,
     )
     numbers = {"best": result.records.best, "mean": result.records.worth}
     network = eqx.tree_at(
         lambda network: network.curiosity, result.state.network, jnp.float32(recipe.CURIOSITY)
     )
     return network, result, numbers, {"steps": recipe.POLICY.total_steps}
-
-
-def _begun(folder: Path | None) -> bool:
-    return folder is not None and folder.exists()
 
 
 def _curve(numbers: dict[str, Any]) -> dict[str, list[float]]:

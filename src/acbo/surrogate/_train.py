@@ -173,12 +173,11 @@ def train_surrogate(
 
     - `surrogate`: the sizes of a new network, or a network to go on from.
     - `save`: what to record; by default the `Metrics` of every step.
-    - `checkpoint`: a folder, written to every two minutes, or a `worldloom.Checkpoint`. With
-      `resume=True` a run that was stopped goes on, bit for bit.
+    - `checkpoint`, `resume`, `progress`, `chunk_steps`: as in `worldloom.run`. A resumed run is bit
+      for bit the same.
     - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those
       of one device, within float error; a run may go on with another number of devices or
       processes.
-    - `chunk_steps`: as in `worldloom.run`.
     """
     uneven = (
         []
@@ -192,8 +191,6 @@ def train_surrogate(
     state = begin_training(key, surrogate=surrogate, config=config)
     if devices is not None:
         state = mesh.replicate(state, devices)
-    if isinstance(checkpoint, str | Path):
-        checkpoint = wl.Checkpoint(checkpoint, seconds=120.0)
     return wl.run(
         TrainStep(curriculum, config, devices),
         state,

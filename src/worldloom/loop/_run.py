@@ -324,9 +324,12 @@ class _Driver:
         )
 
     def _raise_interrupted(self, result: RunResult) -> None:
-        where = "there is no checkpoint to resume from: give the run `checkpoint=`"
+        where = "nothing is saved: a run that is given a checkpoint can go on"
         if self._keeper is not None:
-            where = f"resume with checkpoint={str(self._keeper.folder)!r}, resume=True"
+            where = (
+                f"saved in {str(self._keeper.folder)!r}: the same command, or the same call with "
+                "resume=True, goes on from there"
+            )
         error = RunInterrupted(f"interrupted after {result.steps} of {self._length} steps; {where}")
         error.result = result
         raise error

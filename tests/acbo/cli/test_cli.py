@@ -139,7 +139,7 @@ def test_bad_data_is_one_message(case, tmp_path, capsys):
         (["optimise", "--policy", "best"], "policy is 'best'; the policies are random, round"),
         (["optimise", "--budget", "0"], "--budget 0: expected 1 or more"),
         (["train", "surrogate", "--variables", "10", "5"], "--variables 10 5: expected numbers"),
-        (["train", "surrogate", "--resume"], "--resume needs --checkpoint"),
+        (["train", "surrogate", "--save-seconds", "-1"], "--save-seconds -1: expected 0 or more"),
         (["train", "surrogate", "--blocks", "3"], "blocks=3 is odd"),
         (["train", "surrogate", "--rows", "9", "4"], "rows=(9, 4); expected 2 <= smallest"),
         (["eval", "--graphs", "10"], "--graphs 10: expected a multiple of --batch 16"),
@@ -255,7 +255,7 @@ def test_training_leaves_networks_that_the_other_commands_take(tmp_path, capsys)
     assert "Loss of the surrogate" in (tmp_path / "nets" / "surrogate.html").read_text()
     first = (tmp_path / "nets" / "surrogate.loom").read_bytes()
     # A finished training that goes on is the same training.
-    again = ["acbo", "train", "surrogate", *SMALL, "-o", "more", "--checkpoint", "run", "--resume"]
+    again = ["acbo", "train", "surrogate", *SMALL, "-o", "more", "--checkpoint", "run"]
     assert main(again) == 0
     assert (tmp_path / "more" / "surrogate.loom").read_bytes() == first
 

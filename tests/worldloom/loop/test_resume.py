@@ -67,7 +67,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_bit_for_bit(at, make_sink, whole, tmp_
         return {"checkpoint": tmp_path / "run", **sink}
 
     with pytest.raises(
-        wl.RunInterrupted, match=r"resume with checkpoint='.*run', resume=True"
+        wl.RunInterrupted, match=r"saved in '.*run': .* call with resume=True"
     ) as caught:
         go(**options(), progress=StopAt(at, ctrl_c), chunk_steps=5)
     partial = caught.value.result
@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_a_run_that_resumes_bit_for_bit(at, make_sink, whole, tmp_
 
 
 def test_ctrl_c_without_a_checkpoint_says_so(whole):
-    with pytest.raises(wl.RunInterrupted, match="no checkpoint to resume from") as caught:
+    with pytest.raises(wl.RunInterrupted, match="nothing is saved") as caught:
         go(progress=StopAt(10, ctrl_c), chunk_steps=5)
     steps = caught.value.result.steps
     np.testing.assert_array_equal(caught.value.result.records["out"], whole.records["out"][:steps])
