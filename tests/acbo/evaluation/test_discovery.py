@@ -23,13 +23,19 @@ def scores(quick):
 
 
 @pytest.fixture(scope="module")
-def data(quick):
+def data():
     """What was judged: true graphs, tables, and probabilities, possible edges in a row."""
     first, _ = jax.random.split(KEY)
     truth, samples = inside._draw(CELL, jax.random.split(first, GRAPHS))
-    said = inside._predict(quick, samples, 4)
     apart = ~np.eye(4, dtype=bool)
-    return np.asarray(truth)[:, apart], samples, np.asarray(said)[:, apart]
+    said = [said_of_correlations(np.asarray(table, float))[apart] for table in samples.values]
+    return np.asarray(truth)[:, apart], samples, np.stack(said)
+
+
+def said_of_correlations(x: np.ndarray) -> np.ndarray:
+    """What the network `Correlations` says of a table, in NumPy."""
+    logits = 6 * np.abs(x.T @ x / len(x)) - 2 + (x**2).T @ x / len(x)
+    return 1 / (1 + np.exp(-logits))
 
 
 def calibration_error(said, truth) -> float:
