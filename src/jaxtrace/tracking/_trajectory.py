@@ -130,9 +130,11 @@ class Trajectory:
 
     def __getitem__(self, index: Any) -> Trajectory:
         rows, columns = index if isinstance(index, tuple) else (index, slice(None))
-        rows, columns = _keep_axis(rows), _keep_axis(columns)
+        rows, columns = _keep_axis(rows, self.T), _keep_axis(columns, self.N)
 
         def both(array: Any) -> Any:
+            if hasattr(array, "oindex"):  # on disk, by Zarr: nothing else is read
+                return array.oindex[rows, columns]
             return None if array is None else np.asarray(array)[rows][:, columns]
 
         return dataclasses.replace(
@@ -157,6 +159,8 @@ class Trajectory:
         )
 
 
-def _keep_axis(index: Any) -> Any:
-    """A single index as a list of one, so that all axes stay."""
-    return [int(index)] if isinstance(index, int | np.integer) else index
+def _keep_axis(index: Any, size: int) -> Any:
+    """A slice that goes up, or the numbers that are meant: an array, so that all axes stay."""
+    if isinstance(index, slice) and (index.step is None or index.step > 0):
+        return index
+    return np.atleast_1d(np.arange(size)[index])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import flows
 import jax
 import jax.numpy as jnp
@@ -135,6 +137,31 @@ def test_records_stream_to_zarr(tmp_path, tracker, tracks):
         SEEDS, (0.0, 2.0), 40, sink=wl.ZarrSink(tmp_path / "tracks.zarr")
     )
     assert np.array_equal(np.asarray(streamed.positions), tracks.positions)
+
+
+def test_of_records_on_disk_only_those_selected_are_read(tmp_path, tracker, tracks):
+    pytest.importorskip("zarr")
+    # As many as the devices share evenly: otherwise those that fill up are cut, in memory.
+    streamed = tracker.track_particles(
+        SEEDS[:6], (0.0, 2.0), 40, sink=wl.ZarrSink(tmp_path / "tracks.zarr")
+    )
+
+    class OnDisk:
+        shape, dtype = streamed.positions.shape, streamed.positions.dtype
+        oindex = streamed.positions.oindex
+
+        def __array__(self, *_, **__):
+            raise AssertionError("everything was read")
+
+    streamed = dataclasses.replace(streamed, positions=OnDisk())
+    third = np.arange(6) % 3 == 0
+    for rows, columns in ((np.s_[10:20], np.s_[:3]), (-1, 2), (np.s_[::-4], [4, -2]), (3, third)):
+        part = streamed[rows, columns]
+        wanted = tracks.positions[:, :6][np.atleast_1d(np.arange(tracks.T)[rows])]
+        wanted = wanted[:, np.atleast_1d(np.arange(6)[columns])]
+        assert np.array_equal(part.positions, wanted)
+        assert part.status.shape == wanted.shape[:2]
+    assert streamed[-1].times.tolist() == [tracks.times[-1]]
 
 
 def test_a_resumed_run_is_bit_for_bit_the_same(tmp_path):
