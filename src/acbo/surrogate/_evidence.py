@@ -9,6 +9,7 @@ hold everything that all of its regressions need; none looks at the samples agai
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import jax
@@ -24,8 +25,8 @@ COUNT = 5
 """How many numbers `local_evidence` gives for a pair."""
 
 _ORDERS = 2
-WAVES = 4 * _ORDERS + 1
-"""How many waves of a value the sums over samples are made of."""
+WAVES = 4 * _ORDERS
+"""How many waves of a value, besides the constant, the sums over samples are made of."""
 
 _PITCH = 0.75  # of the waves, in standardised units: half a wave spans more than all data
 _CANDIDATES = 6
@@ -35,24 +36,38 @@ _SHAPE, _RATE = 1.0, 0.15  # of the noise's variance
 _SPARSITY = 1.5  # log odds against one more cause
 
 
-def _waves(x: Float[Array, "i n"], orders: int) -> Float[Array, "i p n"]:
-    """`1, cos x, sin x, cos 2x, sin 2x, ...` of the pitch."""
-    cos, sin = jnp.cos(_PITCH * x), jnp.sin(_PITCH * x)
+def _waves(x: Float[Array, "i n"]) -> Float[Array, "i p n"]:
+    """`cos x, sin x, cos 2x, sin 2x, ...` of the pitch."""
+    cos, sin = _cos_sin(_PITCH * x)
+    waves = [cos, sin]
+    while len(waves) < WAVES:
+        c, s = waves[-2:]
+        waves += [c * cos - s * sin, s * cos + c * sin]
+    return jnp.stack(waves, axis=1)
 
-    def turn(here: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], Array]:
-        c, s = here
-        return (c * cos - s * sin, s * cos + c * sin), jnp.stack([c, s], axis=1)
 
-    # In a loop: fused into one kernel, each wave would compute its cosines anew.
-    _, waves = lax.scan(turn, (cos, sin), None, length=orders)
-    waves = jnp.moveaxis(waves, 0, 1).reshape(x.shape[0], 2 * orders, x.shape[1])
-    return jnp.concatenate([jnp.ones_like(x)[:, None], waves], axis=1)
+def _cos_sin(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """Cosine and sine to about 1e-6, for arguments of up to some ten thousand turns.
+
+    XLA's own for CPUs call a function for each number, several times as slow as these sums.
+    """
+    turns = jnp.round(x / (2 * np.pi))
+    # In two steps, the first of which is exact: 2 pi = 6.28125 + 0.0019353...
+    x = (x - 6.28125 * turns) - (2 * np.pi - 6.28125) * turns
+    half = x / 2
+    z = half**2
+    cos = sin = jnp.zeros_like(z)
+    for k in range(6, -1, -1):
+        cos = cos * z + (-1) ** k / math.factorial(2 * k)
+        sin = sin * z + (-1) ** k / math.factorial(2 * k + 1)
+    sin = sin * half
+    return cos**2 - sin**2, 2 * sin * cos
 
 
 def _products() -> np.ndarray:
-    """`[a, b, p]`: wave a times wave b as a sum of waves p."""
+    """`[a, b, p]`: wave a times wave b as a sum of waves p; the first of each is the constant."""
     few = 2 * _ORDERS + 1
-    table = np.zeros((few, few, WAVES))
+    table = np.zeros((few, few, 1 + WAVES))
 
     def wave(index: int) -> tuple[int, bool]:
         return (index + 1) // 2, index % 2 == 1 or index == 0
@@ -99,11 +114,13 @@ def _fit_pairs(
     sums: Float[Array, "p q s"], moments: Float[Array, "a c s"]
 ) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
     """`_fit` of regressions on the products of waves of two variables."""
-    products = jnp.asarray(_PRODUCTS, sums.dtype).reshape(-1, sums.shape[0])
+    (few, _, s), p = moments.shape, sums.shape[0]
+    m = few**2
+    products = jnp.asarray(_PRODUCTS, sums.dtype).reshape(m, p)
     scale = jnp.asarray(_SCALE, sums.dtype)
-    (few, _, s), m = moments.shape, scale.size**2
-    half = (products @ sums.reshape(sums.shape[0], -1)).reshape(m, -1, s)
-    gram = products @ jnp.swapaxes(half, 0, 1).reshape(half.shape[1], -1)
+    # For each wave of the second variable, so that no axis has to move before the second product.
+    half = jnp.broadcast_to(products, (p, m, p)) @ jnp.swapaxes(sums, 0, 1)
+    gram = products @ half.reshape(p, m * s)
     # Features in the order of the second variable's waves, then the first's.
     gram = jnp.moveaxis(gram.reshape(few, few, few, few, s), 2, 1)
     moments = jnp.swapaxes(moments, 0, 1) * (scale[:, None] * scale[None, :])[..., None]
@@ -149,29 +166,36 @@ def _cross(
     who: Int[Array, "j k"],
     free: Float[Array, "n j"],
     target: Float[Array, "n j"],
-) -> tuple[Float[Array, "j pairs p p"], Float[Array, "j pairs a a"]]:
+    sums: Float[Array, "j i all"],
+    moments: Float[Array, "j i a"],
+) -> tuple[Float[Array, "j pairs all all"], Float[Array, "j pairs a a"]]:
     """For pairs of `who`: sums over samples of waves of one times waves of the other, and those
-    of low order times the target.
+    of low order times the target, the constant among the waves.
 
-    One target after the other: its waves fit into a core's cache, those of all do not.
+    `sums` and `moments` are those of single variables, and so of products with the constant. One
+    target after the other: its waves fit into a core's cache, those of all do not.
     """
-    k = who.shape[1]
-    first, second = np.triu_indices(k, 1)
+    first, second = np.triu_indices(who.shape[1], 1)
+    few = moments.shape[2] - 1
 
-    def products(near: Float[Array, "k p n"], weight: Float[Array, " n"]) -> Array:
-        # The last is never the first of a pair, nor the first the last.
-        p, n = near.shape[1:]
-        left = (near[:-1] * weight[None, None, :]).reshape((k - 1) * p, n)
-        right = near[1:].reshape((k - 1) * p, n)
-        found = (left @ right.T).reshape(k - 1, p, k - 1, p)
-        return found[first, :, second - 1]
+    def with_constant(products: Array, alone: Float[Array, "k all"]) -> Array:
+        by_first = jnp.concatenate([alone[first][:, 1:, None], products], axis=2)
+        return jnp.concatenate([alone[second][:, None], by_first], axis=1)
 
-    def of_target(given: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        who, free, target = given
+    def of_target(given: tuple[Array, ...]) -> tuple[Array, Array]:
+        who, free, target, sums, moments = given
         near = waves[who]
-        return products(near, free), products(near[:, : 2 * _ORDERS + 1], target)
+        k, p, n = near.shape
+        weighted = near * free[None, None], near[:, :few] * target[None, None]
+        left = jnp.concatenate(weighted, axis=1)
+        found = left.reshape(-1, n) @ near.reshape(-1, n).T
+        found = found.reshape(k, -1, k, p)[first, :, second]
+        return (
+            with_constant(found[:, :p], sums[who]),
+            with_constant(found[:, p:, :few], moments[who]),
+        )
 
-    return lax.map(of_target, (who, free.T, target.T))
+    return lax.map(of_target, (who, free.T, target.T, sums, moments))
 
 
 def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
@@ -186,14 +210,19 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     target = x * free
     energy = (target * x).sum(axis=0)
 
-    few = 2 * _ORDERS + 1
-    waves = _waves(x.T, 2 * _ORDERS)
-
     # The constant is a feature too; it has no say about causes.
     nothing = _log_evidence_of_nothing(target.sum(axis=0), energy, count)
-    flat = waves.reshape(-1, waves.shape[2])
-    sums = (free.T @ flat.T).reshape(d, *waves.shape[:2])
-    moments = (target.T @ flat.T).reshape(d, *waves.shape[:2])[:, :, :few]
+    waves = _waves(x.T)
+    of_constant = jnp.stack([count, target.sum(axis=0)])
+    found = jnp.concatenate([free.T, target.T]) @ waves.reshape(-1, waves.shape[2]).T
+    sums, moments = jnp.concatenate(
+        [
+            jnp.broadcast_to(of_constant[:, :, None, None], (2, d, d, 1)),
+            found.reshape(2, d, d, WAVES),
+        ],
+        axis=3,
+    )
+    moments = moments[..., : 2 * _ORDERS + 1]
     single = _log_evidence(_fit_singles, sums, moments, energy, count)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
@@ -202,7 +231,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     best, who = lax.top_k(alone, chosen)
     first, second = np.triu_indices(chosen, 1)
     i, k = who[:, first], who[:, second]
-    sums, moments = _cross(waves, who, free, target)
+    sums, moments = _cross(waves, who, free, target, sums, moments)
     pairs = _log_evidence(_fit_pairs, sums, moments, energy, count)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])
     pairs = jnp.where(exists, pairs - nothing[:, None], -jnp.inf)  # [j, pair]
