@@ -47,9 +47,9 @@ def _waves(x: Float[Array, "i n"]) -> Float[Array, "i p n"]:
 
 
 def _cos_sin(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Cosine and sine to about 1e-6, for arguments of up to some ten thousand turns.
+    """Cosine and sine, both to 1e-6, for arguments of up to some ten thousand turns.
 
-    XLA's own for CPUs call a function for each number, several times as slow as these sums.
+    XLA's own for CPUs take several times as long.
     """
     turns = jnp.round(x / (2 * np.pi))
     # In two steps, the first of which is exact: 2 pi = 6.28125 + 0.0019353...

@@ -93,6 +93,21 @@ def test_a_wave_times_a_wave_is_a_sum_of_waves():
     np.testing.assert_allclose(products, waves(x)[:, :, None] * waves(x)[:, None, :], atol=1e-12)
 
 
+@pytest.mark.parametrize("largest", [4.0, 100.0, 60_000.0])
+def test_cosine_and_sine_are_those_of_numpy(largest):
+    x = np.random.default_rng(0).uniform(-largest, largest, 20_001).astype(np.float32)
+    cos, sin = jax.jit(_evidence._cos_sin)(x)
+    np.testing.assert_allclose(cos, np.cos(x.astype(np.float64)), atol=1e-6)
+    np.testing.assert_allclose(sin, np.sin(x.astype(np.float64)), atol=1e-6)
+
+
+def test_samples_far_from_the_others_leave_numbers():
+    """One sample of 5,000 that is almost all there is of the variance."""
+    x = jax.random.normal(jax.random.key(0), (5000, 4)).at[17].mul(1e5)
+    samples = Samples(x, jnp.zeros((5000, 4), bool), jnp.ones(5000, bool), jnp.ones(4, bool))
+    assert jnp.isfinite(jax.jit(local_evidence)(standardise(samples))).all()
+
+
 def test_variables_that_are_nearly_copies_leave_numbers():
     """Their regressions have hardly anything of their own left after rounding."""
     first = jax.random.normal(jax.random.key(0), (1000, 1))
