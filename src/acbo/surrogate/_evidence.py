@@ -47,9 +47,9 @@ def _waves(x: Float[Array, "i n"]) -> Float[Array, "i p n"]:
 
 
 def _cos_sin(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """Cosine and sine, both to 1e-6, for arguments of up to some ten thousand turns.
+    """Cosine and sine, both to 1e-6, for arguments of up to about nine thousand turns.
 
-    XLA's own for CPUs take several times as long.
+    XLA's own take longer on CPUs.
     """
     turns = jnp.round(x / (2 * np.pi))
     # In two steps, the first of which is exact: 2 pi = 6.28125 + 0.0019353...
@@ -118,7 +118,7 @@ def _fit_pairs(
     m = few**2
     products = jnp.asarray(_PRODUCTS, sums.dtype).reshape(m, p)
     scale = jnp.asarray(_SCALE, sums.dtype)
-    # For each wave of the second variable, so that no axis has to move before the second product.
+    # For each wave of the second variable: the sums are turned, not the larger half.
     half = jnp.broadcast_to(products, (p, m, p)) @ jnp.swapaxes(sums, 0, 1)
     gram = products @ half.reshape(p, m * s)
     # Features in the order of the second variable's waves, then the first's.
@@ -176,7 +176,7 @@ def _cross(
     target after the other: its waves fit into a core's cache, those of all do not.
     """
     first, second = np.triu_indices(who.shape[1], 1)
-    few = moments.shape[2] - 1
+    low = moments.shape[2] - 1
 
     def with_constant(products: Array, alone: Float[Array, "k all"]) -> Array:
         by_first = jnp.concatenate([alone[first][:, 1:, None], products], axis=2)
@@ -186,13 +186,13 @@ def _cross(
         who, free, target, sums, moments = given
         near = waves[who]
         k, p, n = near.shape
-        weighted = near * free[None, None], near[:, :few] * target[None, None]
+        weighted = near * free[None, None], near[:, :low] * target[None, None]
         left = jnp.concatenate(weighted, axis=1)
         found = left.reshape(-1, n) @ near.reshape(-1, n).T
         found = found.reshape(k, -1, k, p)[first, :, second]
         return (
             with_constant(found[:, :p], sums[who]),
-            with_constant(found[:, p:, :few], moments[who]),
+            with_constant(found[:, p:, :low], moments[who]),
         )
 
     return lax.map(of_target, (who, free.T, target.T, sums, moments))
@@ -208,12 +208,12 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     free = (samples.rows[:, None] & ~samples.intervened).astype(x.dtype)
     count = free.sum(axis=0)
     target = x * free
-    energy = (target * x).sum(axis=0)
+    total, energy = target.sum(axis=0), (target * x).sum(axis=0)
 
     # The constant is a feature too; it has no say about causes.
-    nothing = _log_evidence_of_nothing(target.sum(axis=0), energy, count)
+    nothing = _log_evidence_of_nothing(total, energy, count)
     waves = _waves(x.T)
-    of_constant = jnp.stack([count, target.sum(axis=0)])
+    of_constant = jnp.stack([count, total])
     found = jnp.concatenate([free.T, target.T]) @ waves.reshape(-1, waves.shape[2]).T
     sums, moments = jnp.concatenate(
         [
