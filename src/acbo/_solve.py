@@ -16,8 +16,9 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, PyTree
 
+from acbo._apart import apart
+
 _AT_ONCE = 64
-_ROWS = 4
 
 
 def solve_positive(matrix: Float[Array, "n n"], right: Float[Array, "n k"]) -> Float[Array, "n k"]:
@@ -50,31 +51,38 @@ def determinants_and_forms(
     """
     both = jnp.concatenate([matrices, vectors[:, None, :]], axis=1)
     determinants = forms = jnp.zeros(both.shape[2:], both.dtype)
+    count = (both[0, 0, 0] > 0).astype(jnp.int32)
     while both.shape[0] > 0:
-        # A few rows first, then all that is below them in one pass over memory. The matrix is
-        # symmetric, so the columns below are these rows.
-        r = min(_ROWS, both.shape[0])
-        rows = lax.fori_loop(0, r, _eliminate, both[:r])
-        pivots = jnp.stack([rows[k, k] for k in range(r)])
-        safe = jnp.maximum(pivots, 1.0)
-        scaled = rows / jnp.where(pivots < 0.5, jnp.inf, safe)[:, None]
-        determinants = determinants + jnp.log(safe).sum(axis=0)
-        forms = forms + (rows[:, -1] * scaled[:, -1]).sum(axis=0)
-        below = both[r:, r:]
-        for k in range(r):
-            below = below - rows[k, r:-1, None, :] * scaled[k, None, r:, :]
-        both = below
+        # Two rows of the Cholesky factor. By symmetry the columns below are these rows too.
+        rows = apart(both[:2], count)
+        inverse, determinant = _inverse_factor(rows[:, : rows.shape[0]])
+        # A sum, so that XLA computes it once, and not in each of the rows that come after.
+        factor = (inverse[:, :, None] * rows[None]).sum(axis=1)
+        determinants = determinants + determinant
+        forms = forms + (factor[:, -1] ** 2).sum(axis=0)
+        both = both[2:, 2:]
+        for row in factor:
+            both = both - row[2:-1, None] * row[None, 2:]
     return determinants, forms
 
 
-def _eliminate(k: Array | int, rows: Float[Array, "r m s"]) -> Float[Array, "r m s"]:
-    """Take row `k` from the later ones."""
-    row = lax.dynamic_index_in_dim(rows, k, axis=0, keepdims=False)
-    column = lax.dynamic_index_in_dim(rows, k, axis=1, keepdims=False)
-    pivot = lax.dynamic_index_in_dim(row, k, axis=0, keepdims=False)
-    later = (jnp.arange(rows.shape[0]) > k)[:, None] & (pivot >= 0.5)[None, :]
-    factor = jnp.where(later, column, 0.0) / jnp.maximum(pivot, 1.0)[None, :]
-    return rows - factor[:, None, :] * row[None, :, :]
+def _inverse_factor(
+    matrices: Float[Array, "k k s"],
+) -> tuple[Float[Array, "k k s"], Float[Array, " s"]]:
+    """The inverse of the Cholesky factor, and the log determinant, of one or two rows."""
+    scale, log = _pivot(matrices[0, 0])
+    if matrices.shape[0] == 1:
+        return scale[None, None], log
+    share = matrices[0, 1] * scale**2
+    second, log_second = _pivot(matrices[1, 1] - share * matrices[0, 1])
+    above = jnp.stack([scale, jnp.zeros_like(scale)])
+    return jnp.stack([above, jnp.stack([-share * second, second])]), log + log_second
+
+
+def _pivot(pivot: Float[Array, " s"]) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+    """One over its root, nothing for noise; and its logarithm."""
+    safe = jnp.maximum(pivot, 1.0)
+    return jnp.where(pivot < 0.5, 0.0, lax.rsqrt(safe)), jnp.log(safe)
 
 
 def in_blocks(function: Callable[..., PyTree]) -> Callable[..., PyTree]:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.optimise import Action, View
 from acbo.policy._features import NUMBERS, Features, features
 from acbo.surrogate import Surrogate
-from acbo.surrogate._network import linear
+from acbo.surrogate._layers import linear
 
 
 class Choice(NamedTuple):

@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from acbo._apart import apart
 from acbo._solve import determinants_and_forms, in_blocks
 from acbo.scm import Samples
 
@@ -36,14 +37,14 @@ _SHAPE, _RATE = 1.0, 0.15  # of the noise's variance
 _SPARSITY = 1.5  # log odds against one more cause
 
 
-def _waves(x: Float[Array, "i n"]) -> Float[Array, "i p n"]:
+def _waves(x: Float[Array, "i n"], count: Int[Array, ""] | None) -> Float[Array, "i p n"]:
     """`cos x, sin x, cos 2x, sin 2x, ...` of the pitch."""
-    cos, sin = _cos_sin(_PITCH * x)
+    cos, sin = apart(_cos_sin(_PITCH * x), count)
     waves = [cos, sin]
     while len(waves) < WAVES:
         c, s = waves[-2:]
         waves += [c * cos - s * sin, s * cos + c * sin]
-    return jnp.stack(waves, axis=1)
+    return apart(jnp.stack(waves, axis=1), count)
 
 
 def _cos_sin(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
@@ -164,8 +165,8 @@ def _from_parts(determinant: Array, explained: Array, energy: Array, count: Arra
 def _cross(
     waves: Float[Array, "i p n"],
     who: Int[Array, "j k"],
-    free: Float[Array, "n j"],
-    target: Float[Array, "n j"],
+    free: Float[Array, "j n"],
+    target: Float[Array, "j n"],
     sums: Float[Array, "j i all"],
     moments: Float[Array, "j i a"],
 ) -> tuple[Float[Array, "j pairs all all"], Float[Array, "j pairs a a"]]:
@@ -185,36 +186,37 @@ def _cross(
     def of_target(given: tuple[Array, ...]) -> tuple[Array, Array]:
         who, free, target, sums, moments = given
         near = waves[who]
-        k, p, n = near.shape
-        weighted = near * free[None, None], near[:, :low] * target[None, None]
-        left = jnp.concatenate(weighted, axis=1)
-        found = left.reshape(-1, n) @ near.reshape(-1, n).T
-        found = found.reshape(k, -1, k, p)[first, :, second]
+        # The first of a pair is never the last of all, nor the second the first.
+        weighted = near[:-1] * free[None, None], near[:-1, :low] * target[None, None]
+        left, right = jnp.concatenate(weighted, axis=1), near[1:]
+        (k, p, n), m = right.shape, left.shape[1]
+        found = left.reshape(k * m, n) @ right.reshape(k * p, n).T
+        found = found.reshape(k, m, k, p)[first, :, second - 1]
         return (
             with_constant(found[:, :p], sums[who]),
             with_constant(found[:, p:, :low], moments[who]),
         )
 
-    return lax.map(of_target, (who, free.T, target.T, sums, moments))
+    return lax.map(of_target, (who, free, target, sums, moments))
 
 
-def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
+def local_evidence(samples: Samples, count: Int[Array, ""] | None = None) -> Float[Array, "d d 5"]:
     """`[i, j]`: what the evidence says about i as a cause of j, of size about 1.
 
     Pairs of causes are tried among the six that explain a target best alone.
     """
-    x, variables = lax.stop_gradient(samples.values), samples.variables
-    d = x.shape[1]
-    free = (samples.rows[:, None] & ~samples.intervened).astype(x.dtype)
-    count = free.sum(axis=0)
+    x, variables = lax.stop_gradient(samples.values.T), samples.variables
+    d = x.shape[0]
+    free = (samples.rows[None, :] & ~samples.intervened.T).astype(x.dtype)
+    seen = free.sum(axis=1)
     target = x * free
-    total, energy = target.sum(axis=0), (target * x).sum(axis=0)
+    total, energy = target.sum(axis=1), (target * x).sum(axis=1)
 
     # The constant is a feature too; it has no say about causes.
-    nothing = _log_evidence_of_nothing(total, energy, count)
-    waves = _waves(x.T)
-    of_constant = jnp.stack([count, total])
-    found = jnp.concatenate([free.T, target.T]) @ waves.reshape(-1, waves.shape[2]).T
+    nothing = _log_evidence_of_nothing(total, energy, seen)
+    waves = _waves(x, count)
+    of_constant = jnp.stack([seen, total])
+    found = jnp.concatenate([free, target]) @ waves.reshape(-1, waves.shape[2]).T
     sums, moments = jnp.concatenate(
         [
             jnp.broadcast_to(of_constant[:, :, None, None], (2, d, d, 1)),
@@ -223,7 +225,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
         axis=3,
     )
     moments = moments[..., : 2 * _ORDERS + 1]
-    single = _log_evidence(_fit_singles, sums, moments, energy, count)
+    single = _log_evidence(_fit_singles, sums, moments, energy, seen)
     possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
     alone = jnp.where(possible, single - nothing[:, None], -jnp.inf)  # [j, i]
 
@@ -232,7 +234,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     first, second = np.triu_indices(chosen, 1)
     i, k = who[:, first], who[:, second]
     sums, moments = _cross(waves, who, free, target, sums, moments)
-    pairs = _log_evidence(_fit_pairs, sums, moments, energy, count)
+    pairs = _log_evidence(_fit_pairs, sums, moments, energy, seen)
     exists = jnp.isfinite(best[:, first]) & jnp.isfinite(best[:, second])
     pairs = jnp.where(exists, pairs - nothing[:, None], -jnp.inf)  # [j, pair]
 
@@ -248,7 +250,7 @@ def local_evidence(samples: Samples) -> Float[Array, "d d 5"]:
     odds = with_it - without
     top = jnp.maximum(scores.max(axis=1), 0.0)
 
-    share = jnp.maximum(count, 1.0)[:, None]
+    share = jnp.maximum(seen, 1.0)[:, None]
     numbers = jnp.stack(
         [
             jnp.tanh(jnp.where(possible, alone, 0.0) / 8),

@@ -7,7 +7,6 @@ their column (all causes of j), and in every block along all paths from i over k
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from acbo._apart import apart
 from acbo.scm import Samples
 from acbo.surrogate import _evidence, _statistics
 from acbo.surrogate._evidence import local_evidence
+from acbo.surrogate._layers import Affine, across, in_parts, standard
 from acbo.surrogate._statistics import pair_statistics
 
 
@@ -125,8 +125,7 @@ class Surrogate(eqx.Module):
     def __call__(self, samples: Samples) -> Prediction:
         """The posterior for one table. Use `many`, or `jax.vmap`, for a batch."""
         alone = jax.tree.map(lambda leaf: leaf[None], samples)
-        moments = self.moments(alone, None)[0]
-        return self._judge(samples, moments, local_evidence(samples), None)
+        return jax.tree.map(lambda leaf: leaf[0], self._judge(alone, None))
 
     def many(self, samples: Samples) -> Prediction:
         """The posterior for each of a batch of tables, its axis first in every array.
@@ -135,23 +134,21 @@ class Surrogate(eqx.Module):
         of a few tables at a time, and no layer is computed twice on the way back.
         """
         count = samples.variables.sum()
-        samples = apart(samples, count)
-        evidence = in_parts(jax.vmap(local_evidence), samples, _evidence.WAVES)
-        judge = jax.vmap(self._judge, in_axes=(0, 0, 0, None))
-        return judge(samples, self.moments(samples, count), evidence, count)
+        return self._judge(apart(samples, count), count)
 
-    def _judge(
-        self,
-        samples: Samples,
-        moments: Float[Array, "d d moments"],
-        evidence: Float[Array, "d d numbers"],
-        count: Int[Array, ""] | None,
-    ) -> Prediction:
+    def _judge(self, samples: Samples, count: Int[Array, ""] | None) -> Prediction:
+        """Of tables: their axis is first in every array."""
         variables = samples.variables
-        d = variables.shape[0]
-        eye = jnp.eye(d)[..., None]
-        known = jnp.concatenate([moments, pair_statistics(samples), evidence], axis=-1)
-        tokens = linear(self.mix, known) + eye * self.diagonal[None, None, :]
+        d = variables.shape[1]
+        moments = self.moments(samples, count)
+        of_many = jax.vmap(local_evidence, in_axes=(0, None))
+        evidence = in_parts(lambda part: of_many(part, count), samples, _evidence.WAVES)
+        statistics = jax.vmap(pair_statistics)(samples)
+        eye = jnp.broadcast_to(jnp.eye(d)[None, :, :, None], (*moments.shape[:-1], 1))
+        known = jnp.concatenate([moments, statistics, evidence, eye], axis=-1)
+        mix = Affine.of(self.mix)
+        weight = jnp.concatenate([mix.weight, self.diagonal[:, None]], axis=1)
+        tokens = mix._replace(weight=weight)(known, count)
 
         dtype = jnp.dtype(self.config.compute_dtype)
         dynamic, static = eqx.partition(self.blocks, eqx.is_array)
@@ -162,15 +159,18 @@ class Surrogate(eqx.Module):
 
         # Unrolled: a loop would copy all that the way back needs, and take no less to compile.
         tokens, _ = lax.scan(apply, tokens.astype(dtype), dynamic, unroll=True)
-        tokens = normalise(self.norm, tokens.astype(jnp.float32))
-        both = jnp.concatenate([tokens, jnp.swapaxes(tokens, 0, 1)], axis=-1)
-        out = linear(self.narrow, jax.nn.relu(linear(self.wide, both)))
-        possible = variables[:, None] & variables[None, :] & ~jnp.eye(d, dtype=bool)
+        tokens = standard(tokens.astype(jnp.float32))
+        both = jnp.concatenate([tokens, jnp.swapaxes(tokens, 1, 2)], axis=-1)
+        scale, shift = _scale_and_shift(self.norm)
+        wide = Affine.behind(jnp.tile(scale, 2), jnp.tile(shift, 2), self.wide)
+        out = Affine.of(self.narrow)(jax.nn.relu(wide(both, count)), count)
+        edges, scores, pairs = jnp.split(out, [1, 2], axis=-1)
+        possible = variables[:, :, None] & variables[:, None, :] & ~jnp.eye(d, dtype=bool)[None]
         return Prediction(
-            edge_logits=jnp.where(possible, out[..., 0], _NEVER),
-            cause_scores=jnp.where(possible, out[..., 1], _NEVER),
-            cause_pairs=jnp.where(possible[..., None], out[..., 2:], 0.0),
-            tokens=tokens,
+            edge_logits=jnp.where(possible, edges[..., 0], _NEVER),
+            cause_scores=jnp.where(possible, scores[..., 0], _NEVER),
+            cause_pairs=jnp.where(possible[..., None], pairs, 0.0),
+            tokens=tokens * scale[None, None, None] + shift[None, None, None],
         )
 
 
@@ -198,13 +198,14 @@ class Moments(eqx.Module):
     ) -> Float[Array, "tables d d moments"]:
         x = jnp.swapaxes(samples.values, 1, 2)
         m = jnp.swapaxes(samples.intervened, 1, 2).astype(x.dtype)
-        x, m = apart((x, m), count)
-        other = jnp.broadcast_to(m.max(axis=1, keepdims=True), m.shape)
         rows = samples.rows.astype(x.dtype)
-        cells = jnp.stack([x, m, other, x * m])
-        features = jax.nn.relu(across(self.first, cells))
-        cause = across(self.cause, features) * rows[None, :, None, :]
-        effect = across(self.effect, features)
+        x, m, rows = apart((x, m, rows), count)
+        other = jnp.broadcast_to(m.max(axis=1, keepdims=True), m.shape)
+        # 1 in every row that exists: padding has nothing but zeros, in all layers.
+        here = jnp.broadcast_to(rows[:, None], x.shape)
+        features = jax.nn.relu(across(self.first, jnp.stack([x, m, other, x * m]), here))
+        cause = across(self.cause, features, here)
+        effect = across(self.effect, features, here)
         found = _mean_products(cause, effect, jnp.maximum(rows.sum(axis=1), 1.0))
         return jnp.moveaxis(found, 0, -1)
 
@@ -252,15 +253,16 @@ class Block(eqx.Module):
 
     def __call__(
         self,
-        tokens: Float[Array, "d d hidden"],
-        variables: Bool[Array, " d"],
+        tokens: Float[Array, "t d d hidden"],
+        variables: Bool[Array, "t d"],
         count: Int[Array, ""] | None,
-    ) -> Float[Array, "d d hidden"]:
+    ) -> Float[Array, "t d d hidden"]:
         """The tokens after one look, turned."""
-        tokens = apart(tokens + self.rows(tokens, variables), count)
-        tokens = apart(tokens + self.paths(tokens, variables), count)
-        thought = jax.nn.relu(linear(self.wide, normalise(self.norm, tokens)))
-        return jnp.swapaxes(apart(tokens + linear(self.narrow, thought), count), 0, 1)
+        tokens = tokens + self.rows(tokens, variables, count)
+        tokens = tokens + self.paths(tokens, variables, count)
+        wide = Affine.behind(*_scale_and_shift(self.norm), self.wide)
+        thought = jax.nn.relu(wide(standard(tokens), count))
+        return jnp.swapaxes(tokens + Affine.of(self.narrow)(thought, count), 1, 2)
 
 
 class Attention(eqx.Module):
@@ -279,20 +281,25 @@ class Attention(eqx.Module):
         self.heads = heads
 
     def __call__(
-        self, tokens: Float[Array, "a b hidden"], variables: Bool[Array, " b"]
-    ) -> Float[Array, "a b hidden"]:
+        self,
+        tokens: Float[Array, "t a b hidden"],
+        variables: Bool[Array, "t b"],
+        count: Int[Array, ""] | None,
+    ) -> Float[Array, "t a b hidden"]:
         """What each token hears; padding is not heard."""
-        a, b, hidden = tokens.shape
-        asked = linear(self.ask, normalise(self.norm, tokens))
-        asked = asked.reshape(a, b, 3, self.heads, hidden // self.heads)
-        query, key, value = asked[:, :, 0], asked[:, :, 1], asked[:, :, 2]
-        # Sums of products: with a few variables, a matrix product for each head is far slower, and
-        # so it is for each number of a path below.
-        weight = (query[:, :, None] * key[:, None, :]).sum(axis=-1) * (hidden // self.heads) ** -0.5
-        weight = jnp.where(variables[None, None, :, None], weight, -1e9)
+        t, a, b, hidden = tokens.shape
+        ask = Affine.behind(*_scale_and_shift(self.norm), self.ask)
+        asked = jnp.split(ask(standard(tokens), count), 3, axis=-1)
+        # Tables last: variables, heads and what a head has are too few to fill a vector. And sums
+        # of products: a matrix product for each head is far slower.
+        turned = [part.reshape(t, a, b, self.heads, -1).transpose(1, 2, 3, 4, 0) for part in asked]
+        query, key, value = apart(turned, count)
+        weight = apart((query[:, :, None] * key[:, None]).sum(axis=4), count)
+        silence = apart(jnp.where(variables.T, 0.0, -1e9).astype(tokens.dtype), count)
+        weight = weight * (hidden // self.heads) ** -0.5 + silence[None, None, :, None]
         weight = jax.nn.softmax(weight, axis=2)
-        heard = (weight[..., None] * value[:, None]).sum(axis=2)
-        return linear(self.answer, heard.reshape(a, b, hidden))
+        heard = apart((weight[:, :, :, :, None] * value[:, None]).sum(axis=2), count)
+        return Affine.of(self.answer)(heard.transpose(4, 0, 1, 2, 3).reshape(tokens.shape), count)
 
 
 class Paths(eqx.Module):
@@ -309,60 +316,21 @@ class Paths(eqx.Module):
         self.answer = eqx.nn.Linear(hidden // 2, hidden, key=keys[1])
 
     def __call__(
-        self, tokens: Float[Array, "d d hidden"], variables: Bool[Array, " d"]
-    ) -> Float[Array, "d d hidden"]:
+        self,
+        tokens: Float[Array, "t d d hidden"],
+        variables: Bool[Array, "t d"],
+        count: Int[Array, ""] | None,
+    ) -> Float[Array, "t d d hidden"]:
         """What each token learns from its paths; padding is no way."""
-        legs = linear(self.legs, normalise(self.norm, tokens))
-        legs = jnp.where((variables[:, None] & variables[None, :])[..., None], legs, 0)
+        legs = Affine.behind(*_scale_and_shift(self.norm), self.legs)(standard(tokens), count)
         first, second = jnp.split(legs, 2, axis=-1)
-        count = jnp.maximum(variables.sum(), 1).astype(tokens.dtype)
-        ways = (first[:, :, None] * second[None, :, :]).sum(axis=1) * count**-0.5
-        return linear(self.answer, ways)
+        size = jnp.maximum(variables.sum(axis=1, keepdims=True), 1).astype(tokens.dtype)
+        first = first * (variables.astype(tokens.dtype) * size**-0.5)[:, None, :, None]
+        ways = (first[:, :, :, None] * second[:, None]).sum(axis=2)
+        return Affine.of(self.answer)(ways, count)
 
 
-_CACHED = 2**17  # numbers: half a megabyte
-
-
-def in_parts(
-    function: Callable[[Samples], Float[Array, "part ..."]], samples: Samples, features: int
-) -> Float[Array, "tables ..."]:
-    """A function of a batch of tables, given a part of them at a time.
-
-    As many as have features that stay in a core's cache, where the way back finds them again;
-    `features` is how many a value of a table has.
-    """
-    tables, n, d = samples.values.shape
-    fit = max(_CACHED // (features * n * d), 1)
-    size = max(k for k in range(1, tables + 1) if tables % k == 0 and k <= fit)
-    parts = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), samples)
-    found = lax.map(function, parts)
-    return found.reshape(tables, *found.shape[2:])
-
-
-def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
-    """A linear layer along the last axis of anything, as one matrix product."""
-    out = x @ layer.weight.T
-    if layer.bias is None:
-        return out
-    return out + layer.bias.reshape((1,) * (out.ndim - 1) + (-1,))
-
-
-def across(layer: eqx.nn.Linear, x: Float[Array, "n ..."]) -> Float[Array, "m ..."]:
-    """A linear layer along the first axis."""
-    assert layer.bias is not None
-    # A feature that is always 1: so the product for the weight's gradient gives the bias's too.
-    weight = jnp.concatenate([layer.weight, layer.bias[:, None]], axis=1)
-    flat = x.reshape(x.shape[0], -1)
-    flat = jnp.concatenate([flat, jnp.ones_like(flat[:1])])
-    return (weight @ flat).reshape(-1, *x.shape[1:])
-
-
-def normalise(layer: eqx.nn.LayerNorm, x: Float[Array, "*batch n"]) -> Float[Array, "*batch n"]:
-    """Layer normalisation along the last axis of anything, computed in float32."""
-    wide = x.astype(jnp.float32)
-    mean = wide.mean(axis=-1, keepdims=True)
-    wide = (wide - mean) * lax.rsqrt(((wide - mean) ** 2).mean(axis=-1, keepdims=True) + 1e-5)
-    shape = (1,) * (x.ndim - 1) + (-1,)
-    assert layer.weight is not None
-    assert layer.bias is not None
-    return wide.astype(x.dtype) * layer.weight.reshape(shape) + layer.bias.reshape(shape)
+def _scale_and_shift(norm: eqx.nn.LayerNorm) -> tuple[Array, Array]:
+    assert norm.weight is not None
+    assert norm.bias is not None
+    return norm.weight, norm.bias

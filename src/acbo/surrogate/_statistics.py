@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from acbo._solve import inverse_positive, solve_positive
+from acbo._solve import inverse_positive
 from acbo.scm import Samples
 
 COUNT = 15
@@ -21,46 +21,63 @@ _RIDGE = 0.03
 
 def pair_statistics(samples: Samples) -> Float[Array, "d d 15"]:
     """Correlations, regressions and effects of interventions for every pair, of size about 1."""
-    x, set_, rows, variables = samples
-    dtype = x.dtype
-    m = set_.astype(dtype)
-    r = rows.astype(dtype)[:, None]
+    values, intervened, rows, variables = samples
+    dtype = values.dtype
+    x, m = values.T, intervened.T.astype(dtype)
+    r = rows[None, :].astype(dtype)
     n = jnp.maximum(r.sum(), 1.0)
-    d = x.shape[1]
+    d = x.shape[0]
     eye = jnp.eye(d, dtype=dtype)
 
     free = r * (1 - m)  # rows in which j follows its causes
-    calm = r * (1 - m.max(axis=1, keepdims=True))  # rows in which nothing is set
+    calm = r * (1 - m.max(axis=0, keepdims=True))  # rows in which nothing is set
     calm_count = calm.sum()
-    set_count = m.sum(axis=0)
-    free_count = jnp.maximum(free.sum(axis=0), 1.0)
+    set_count = m.sum(axis=1)
+    free_count = jnp.maximum(free.sum(axis=1), 1.0)
 
-    calm_covariance = (x * calm).T @ x / jnp.maximum(calm_count, 1.0)
-    free_covariance = x.T @ (x * free) / free_count[None, :]
-    pooled = inverse_positive(x.T @ x / n + _RIDGE * eye)
+    # Products of variables over those rows, for each j; over calm ones, and over all.
+    weighted = jnp.concatenate([free, calm, r])[:, None] * x[None]
+    sums = (weighted.reshape(-1, x.shape[1]) @ values).reshape(d + 2, d, d)
+    gram = sums[:d] / free_count[:, None, None]
+    calm_covariance = sums[d] / jnp.maximum(calm_count, 1.0)
+    free_covariance = _at_j(gram).T
+
+    # What setting i does to j.
+    of_set = jnp.concatenate([x * m, m])
+
+    def against(y: Array) -> tuple[Array, Array]:
+        products = of_set @ jnp.concatenate([y, y**2]).T
+        return products[:d, :d], products[d:, d:]
+
+    energy = (m * x**2).sum(axis=1)
+    effect, swing = against(x * free)
+    effect = effect / (energy + 0.5)[:, None]
+    certainty = effect * jnp.sqrt(energy)[:, None]
+    total = effect * (1 - eye) + eye
+
+    ridge = _RIDGE * eye[None]
+    inverse = jax.vmap(inverse_positive)(
+        jnp.concatenate(
+            [gram + ridge, sums[d + 1 :] / n + ridge, (total.T @ total + 0.05 * eye)[None]]
+        )
+    )
+    direct = inverse[d + 1] @ total.T
+    pooled = inverse[d]
     partial = -pooled / jnp.sqrt(_outer(jnp.diagonal(pooled)))
 
     # Regression of j on all others, over the rows in which j follows its causes.
-    gram = jnp.einsum("nj,na,nb->jab", free, x, x) / free_count[:, None, None]
-    inverse = jax.vmap(inverse_positive)(gram + _RIDGE * eye[None])
+    inverse = inverse[:d]
     own = jnp.diagonal(inverse, axis1=1, axis2=2)  # [j, i]
-    at_j = jnp.take_along_axis(inverse, jnp.arange(d)[:, None, None], axis=2)[..., 0]  # [j, i]
+    at_j = _at_j(inverse)
     own_j = jnp.diagonal(own)
-    slope = (-at_j / own_j[:, None]).T
+    slope = (-at_j / own_j[:, None]) * (1 - eye)  # [j, i]
     free_partial = (-at_j / jnp.sqrt(own * own_j[:, None])).T
-    slope = slope * (1 - eye)
-    residual = (x - x @ slope) * free
-    spread = (residual**2).sum(axis=0) / free_count
-
-    # What setting i does to j.
-    energy = (m * x**2).sum(axis=0)
-    effect = (x * m).T @ (x * free) / (energy + 0.5)[:, None]
-    certainty = effect * jnp.sqrt(energy)[:, None]
-    total = effect * (1 - eye) + eye
-    direct = solve_positive(total.T @ total + 0.05 * eye, total.T)
-    swing = (m.T @ (x**2 * free)) / (set_count + 1.0)[:, None]
-    surprise = (m.T @ residual**2) / ((set_count + 1.0)[:, None] * (spread + 0.02)[None, :])
-    drift = (x * m).T @ residual / (energy + 0.5)[:, None]
+    residual = (x - slope @ x) * free
+    spread = (residual**2).sum(axis=1) / free_count
+    drift, surprise = against(residual)
+    drift = drift / (energy + 0.5)[:, None]
+    surprise = surprise / ((set_count + 1.0)[:, None] * (spread + 0.02)[None, :])
+    swing = swing / (set_count + 1.0)[:, None]
 
     numbers = jnp.stack(
         [
@@ -68,7 +85,7 @@ def pair_statistics(samples: Samples) -> Float[Array, "d d 15"]:
             free_covariance,
             partial,
             free_partial,
-            _bound(slope, 2.0),
+            _bound(slope.T, 2.0),
             _bound(effect, 2.0),
             _bound(certainty, 8.0) / 4,
             _bound((eye - direct) * (1 - eye), 2.0),
@@ -84,6 +101,12 @@ def pair_statistics(samples: Samples) -> Float[Array, "d d 15"]:
     )
     exists = variables[:, None] & variables[None, :]
     return jnp.where(exists[..., None], numbers, 0.0)
+
+
+def _at_j(matrices: Float[Array, "j a b"]) -> Float[Array, "j a"]:
+    """Column j of each, without a gather."""
+    eye = jnp.eye(matrices.shape[0], dtype=matrices.dtype)
+    return (matrices * eye[:, None, :]).sum(axis=2)
 
 
 def _outer(v: Array) -> Array:

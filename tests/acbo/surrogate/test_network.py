@@ -16,7 +16,7 @@ from acbo.surrogate import (
     Prediction,
     Surrogate,
     SurrogateConfig,
-    _network,
+    _layers,
     acyclicity_penalty,
     candidate_sets,
     edge_loss,
@@ -67,7 +67,7 @@ def test_padding_changes_nothing(predict, small, table):
 
 @pytest.mark.parametrize("cached", [1, 2**17], ids=["a table at a time", "all at once"])
 def test_a_batch_is_its_tables_one_by_one(small, table, cached, monkeypatch):
-    monkeypatch.setattr(_network, "_CACHED", cached)
+    monkeypatch.setattr(_layers, "_CACHED", cached)
     samples = jax.tree.map(lambda *leaves: jnp.stack(leaves), *batch_of_three(table))
 
     def of(predict):
