@@ -230,6 +230,8 @@ def generation(script, options):
     on_device = jax.jit(jax.vmap(lambda key: family.study(key, d, n, interventional=0.5)))
     keys = jax.random.split(KEY, many)
     rng = random.Random(0)
+    for causes in range(d):  # each number of causes is a program of its own
+        jax_mechanism(rng)(dict.fromkeys(range(causes), 1.0), 1.0)([0.0] * d)
     loops = {
         "Python, values and table by JAX": lambda: python_scm(
             rng, d, n, jax_mechanism(rng), jax_table

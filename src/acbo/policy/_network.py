@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.optimise import Action, View
 from acbo.policy._features import NUMBERS, Features, features
 from acbo.surrogate import Surrogate
-from acbo.surrogate._layers import linear
 
 
 class Choice(NamedTuple):
@@ -58,11 +57,11 @@ class PolicyNetwork(eqx.Module):
     def __call__(self, seen: Features) -> Choice:
         """The distribution of the next action."""
         x = jnp.concatenate([seen.numbers, seen.tokens], axis=-1)
-        x = jax.nn.gelu(linear(self.think, jax.nn.gelu(linear(self.look, x))))
+        x = jax.nn.gelu(_linear(self.think, jax.nn.gelu(_linear(self.look, x))))
         here = seen.allowed.astype(x.dtype)[:, None]
         mean = (x * here).sum(axis=0, keepdims=True) / jnp.maximum(here.sum(), 1.0)
         x = jnp.concatenate([x, jnp.broadcast_to(mean, x.shape)], axis=-1)
-        said = linear(self.say, jax.nn.gelu(linear(self.compare, x)))
+        said = _linear(self.say, jax.nn.gelu(_linear(self.compare, x)))
         # What is learned with the last intervention is of no use.
         curiosity = self.curiosity * jnp.sqrt(seen.left)
         reach = jnp.abs(seen.effect) + curiosity * seen.doubt
@@ -128,3 +127,10 @@ class LearnedPolicy(eqx.Module):
         seen = features(view, self.surrogate)
         decision = mode(self.network(seen))
         return Action(decision.variable, jnp.clip(decision.share, -1.0, 1.0) * view.limit)
+
+
+def _linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
+    """A linear layer along the last axis of anything, as one matrix product."""
+    out = x @ layer.weight.T
+    assert layer.bias is not None
+    return out + layer.bias.reshape((1,) * (out.ndim - 1) + (-1,))

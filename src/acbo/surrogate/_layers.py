@@ -38,14 +38,6 @@ def in_parts(
     return found.reshape(tables, *found.shape[2:])
 
 
-def linear(layer: eqx.nn.Linear, x: Float[Array, "*batch n"]) -> Float[Array, "*batch m"]:
-    """A linear layer along the last axis of anything, as one matrix product."""
-    out = x @ layer.weight.T
-    if layer.bias is None:
-        return out
-    return out + layer.bias.reshape((1,) * (out.ndim - 1) + (-1,))
-
-
 def across(
     layer: eqx.nn.Linear, x: Float[Array, "n ..."], here: Float[Array, ...]
 ) -> Float[Array, "m ..."]:
@@ -86,10 +78,11 @@ class Affine(NamedTuple):
         # A feature that is always 1: its weight is the bias, and what the product gives needs no
         # other kernel. Rows of whole vectors: with 17 numbers it takes longer than with 24.
         rest = -(x.shape[-1] + 1) % _VECTOR
-        both = jnp.concatenate([self.weight, self.bias[:, None]], axis=1)
-        both = jnp.pad(both, ((0, 0), (0, rest)))
-        x = jnp.pad(x, ((0, 0),) * (x.ndim - 1) + ((0, 1),), constant_values=1)
-        x = jnp.pad(x, ((0, 0),) * (x.ndim - 1) + ((0, rest),))
+        empty = jnp.zeros((self.bias.shape[0], rest), x.dtype)
+        both = jnp.concatenate([self.weight, self.bias[:, None], empty], axis=1)
+        one = jnp.ones((*x.shape[:-1], 1), x.dtype)
+        empty = jnp.zeros((*x.shape[:-1], rest), x.dtype)
+        x = jnp.concatenate([x, one, empty], axis=-1)
         return _product(both, x)
 
 
