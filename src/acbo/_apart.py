@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import jax
@@ -10,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Int, PyTree
 
 T = TypeVar("T", bound=PyTree)
+U = TypeVar("U", bound=PyTree)
 
 
 def apart(x: T, count: Int[Array, ""] | None) -> T:
@@ -23,8 +25,18 @@ def apart(x: T, count: Int[Array, ""] | None) -> T:
     negative, but XLA does not know that. Where `vmap` would give each table a count of its own, and
     so make no branch of it, pass `None`: `x` is then left alone.
     """
+    return within(lambda x: x, x, count)
+
+
+def within(function: Callable[[T], U], x: T, count: Int[Array, ""] | None) -> U:
+    """`function(x)`, computed once: inside the branch of `apart`, which would copy it."""
     # One operation after the other: there is nothing to fuse.
     uncompiled = jax.config.jax_disable_jit  # pyright: ignore[reportAttributeAccessIssue]
     if count is None or uncompiled:
-        return x
-    return lax.cond(count >= 0, lambda x: x, lambda x: jax.tree.map(jnp.zeros_like, x), x)
+        return function(x)
+
+    def never(x: T) -> U:
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
+
+    like = jax.eval_shape(function, x)
+    return lax.cond(count >= 0, function, never, x)

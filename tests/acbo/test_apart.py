@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo._apart import apart
+from acbo._apart import apart, within
 
 
 def layers(x, w, border):
@@ -48,3 +48,14 @@ def test_uncompiled_it_is_no_operation():
         program = jax.make_jaxpr(apart)(jnp.ones(3), jnp.int32(1))
     assert not program.jaxpr.eqns
     assert not jax.make_jaxpr(lambda x: apart(x, None))(jnp.ones(3)).jaxpr.eqns
+
+
+def test_a_function_within_is_the_function():
+    x = jnp.linspace(-1.0, 3.0, 7)
+    for count in (jnp.int32(0), jnp.int32(3), None):
+        found = jax.jit(lambda x, count=count: within(lambda x: (x**2, x > 0), x, count))(x)
+        np.testing.assert_allclose(found[0], np.asarray(x) ** 2, rtol=1e-6)
+        np.testing.assert_array_equal(found[1], np.asarray(x) > 0)
+    text = jax.jit(lambda x, n: within(jnp.sin, x, n)).lower(x, jnp.int32(1)).compile().as_text()
+    assert text is not None
+    assert " conditional(" in text

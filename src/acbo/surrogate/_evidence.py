@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from acbo._apart import apart
+from acbo._apart import apart, within
 from acbo._solve import determinants_and_forms, in_blocks
 from acbo.scm import Samples
 
@@ -39,12 +39,16 @@ _SPARSITY = 1.5  # log odds against one more cause
 
 def _waves(x: Float[Array, "i n"], count: Int[Array, ""] | None) -> Float[Array, "i p n"]:
     """`cos x, sin x, cos 2x, sin 2x, ...` of the pitch."""
-    cos, sin = apart(_cos_sin(_PITCH * x), count)
-    waves = [cos, sin]
-    while len(waves) < WAVES:
-        c, s = waves[-2:]
-        waves += [c * cos - s * sin, s * cos + c * sin]
-    return apart(jnp.stack(waves, axis=1), count)
+
+    def multiples(first: tuple[Array, Array]) -> Float[Array, "i p n"]:
+        cos, sin = first
+        waves = [cos, sin]
+        while len(waves) < WAVES:
+            c, s = waves[-2:]
+            waves += [c * cos - s * sin, s * cos + c * sin]
+        return jnp.stack(waves, axis=1)
+
+    return within(multiples, apart(_cos_sin(_PITCH * x), count), count)
 
 
 def _cos_sin(x: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:

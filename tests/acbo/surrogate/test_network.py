@@ -133,6 +133,35 @@ def test_statistics_against_numpy(table):
     assert np.isfinite(found).all()
 
 
+def test_statistics_of_interventions_against_numpy(table):
+    found = np.asarray(jax.jit(pair_statistics)(table), np.float64)
+    x, m, _, _ = (np.asarray(part, np.float64) for part in table)
+    eye = np.eye(4)
+    energy, times = (m * x**2).sum(axis=0), m.sum(axis=0)
+    free_partial, residual, total = np.zeros((4, 4)), np.zeros(x.shape), eye.copy()
+    for j in range(4):
+        free = m[:, j] == 0
+        np.testing.assert_allclose(found[:, j, 1], x[free].T @ x[free, j] / free.sum(), atol=1e-4)
+        inverse = np.linalg.inv(x[free].T @ x[free] / free.sum() + 0.03 * eye)
+        free_partial[:, j] = -inverse[j] / np.sqrt(np.diag(inverse) * inverse[j, j])
+        residual[free, j] = x[free] @ inverse[j] / inverse[j, j]
+        for i in set(range(4)) - {j}:
+            total[i, j] = (m[:, i] * x[:, i] * x[:, j] * free).sum() / (energy[i] + 0.5)
+    spread = (residual**2).sum(axis=0) / (m == 0).sum(axis=0)
+    direct = np.linalg.solve(total.T @ total + 0.05 * eye, total.T)
+    expected = {
+        3: free_partial,
+        6: 2 * np.tanh(total * np.sqrt(energy)[:, None] / 8),
+        7: 2 * np.tanh(-direct / 2),
+        8: 3 * np.tanh(m.T @ (x**2 * (m == 0)) / (times + 1)[:, None] / 3),
+        9: 4 * np.tanh(m.T @ residual**2 / np.outer(times + 1, spread + 0.02) / 4),
+        10: 2 * np.tanh((x * m).T @ residual / (energy + 0.5)[:, None] / 2),
+    }
+    apart = eye == 0
+    for k, numbers in expected.items():
+        np.testing.assert_allclose(found[..., k][apart], numbers[apart], atol=1e-3)
+
+
 def test_statistics_of_poor_tables_are_finite():
     alone = Samples(
         jnp.zeros((3, 2)), jnp.zeros((3, 2), bool), jnp.zeros(3, bool), jnp.ones(2, bool)
