@@ -58,11 +58,13 @@ class TrainingConfig:
             raise ValueError(f"average={self.average}; expected a share, 0 <= average < 1")
 
     def optimiser(self) -> optax.GradientTransformation:
-        """AdamW with a warm-up, a cosine and clipping."""
+        """AdamW with a warm-up, a cosine and clipping, on all parameters as one row.
+
+        Each array by itself would be a dozen kernels of a few numbers.
+        """
         rate = warm_cosine(self.learning_rate, self.steps, warm_up=self.steps // 50)
-        return optax.chain(
-            optax.clip_by_global_norm(self.clip), optax.adamw(rate, weight_decay=self.weight_decay)
-        )
+        clip = optax.clip_by_global_norm(self.clip)
+        return optax.flatten(optax.chain(clip, optax.adamw(rate, weight_decay=self.weight_decay)))
 
 
 class TrainState(eqx.Module):
