@@ -1,8 +1,8 @@
 """Layers of the surrogate, for many small tables on a CPU.
 
-A batch of tables has the way back written out where JAX's own is slow. `vmap` would undo that: so
-`count` is that of `acbo._apart.apart`, `None` where `vmap` may come: JAX then finds the way back
-by itself.
+A batch of tables, for which `count` is that of `acbo._apart.apart`, is trained with: there the way
+back is written out where JAX's own is slow. Where `count` is `None`, for one table or under `vmap`,
+a layer is what it is anywhere else: answers come sooner that way.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Affine(NamedTuple):
     def behind(
         cls, scale: Float[Array, " n"], shift: Float[Array, " n"], layer: eqx.nn.Linear
     ) -> Affine:
-        """The layer behind the scale and shift of a norm, which then cost nothing."""
+        """The layer behind the scale and shift of a norm, which its weights then hold."""
         bias = layer.weight @ shift
         return cls(layer.weight * scale[None, :], bias if layer.bias is None else bias + layer.bias)
 
