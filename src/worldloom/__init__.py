@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from worldloom.loop import SinkError as SinkError
     from worldloom.loop import StepError as StepError
     from worldloom.loop import ZarrSink as ZarrSink
+    from worldloom.loop import fresh_seed as fresh_seed
     from worldloom.loop import load_records as load_records
     from worldloom.loop import run as run
     from worldloom.loop import unroll as unroll
@@ -70,6 +71,7 @@ __all__ = [
     "count_compiles",
     "default_cache_folder",
     "enable_cache",
+    "fresh_seed",
     "load_records",
     "no_compiles",
     "run",

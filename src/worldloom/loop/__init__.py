@@ -19,6 +19,7 @@ from worldloom.loop._run import run as run
 from worldloom.loop._save import At as At
 from worldloom.loop._save import Every as Every
 from worldloom.loop._save import Final as Final
+from worldloom.loop._seed import fresh_seed as fresh_seed
 from worldloom.loop._sink import MemorySink as MemorySink
 from worldloom.loop._sink import Sink as Sink
 from worldloom.loop._sink import SinkError as SinkError
@@ -45,6 +46,7 @@ __all__ = [
     "SinkError",
     "StepError",
     "ZarrSink",
+    "fresh_seed",
     "load_records",
     "run",
     "unroll",
