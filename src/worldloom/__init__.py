@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from worldloom.loop import ResumeError as ResumeError
     from worldloom.loop import RunInterrupted as RunInterrupted
     from worldloom.loop import RunResult as RunResult
+    from worldloom.loop import SavedRun as SavedRun
     from worldloom.loop import Sink as Sink
     from worldloom.loop import SinkError as SinkError
     from worldloom.loop import StepError as StepError
     from worldloom.loop import ZarrSink as ZarrSink
     from worldloom.loop import fresh_seed as fresh_seed
     from worldloom.loop import load_records as load_records
+    from worldloom.loop import read_run as read_run
     from worldloom.loop import run as run
     from worldloom.loop import unroll as unroll
 
@@ -62,6 +64,7 @@ __all__ = [
     "ResumeError",
     "RunInterrupted",
     "RunResult",
+    "SavedRun",
     "Sink",
     "SinkError",
     "StepError",
@@ -74,6 +77,7 @@ __all__ = [
     "fresh_seed",
     "load_records",
     "no_compiles",
+    "read_run",
     "run",
     "unroll",
 ]

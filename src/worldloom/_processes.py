@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import jax
 import numpy as np
+
+from worldloom._errors import WorldloomError
+
+
+class DisagreementError(WorldloomError, ValueError):
+    """The processes of one run were told different things."""
+
 
 _alone = contextvars.ContextVar("alone", default=False)
 
@@ -62,6 +72,49 @@ def agree(*values: int) -> tuple[int, ...]:
 
     agreed = multihost_utils.broadcast_one_to_all(np.asarray(values, np.int32))
     return tuple(int(value) for value in agreed)
+
+
+def require_same(facts: Mapping[str, Any]) -> None:
+    """Raise in every process unless all of them were told the same.
+
+    To be called first, by all processes alike: processes that differ may wait for each other in
+    different places, for ever.
+
+    **Arguments:**
+
+    - `facts`: names and values that JSON can hold, such as the options of a command.
+
+    **Raises:** `DisagreementError`, which names what differs, with the values of two processes.
+
+    ```python
+    from worldloom import mesh
+
+    mesh.require_same({"seed": 0, "length": 100})
+    ```
+    """
+    if count() == 1:
+        return
+    from jax.experimental import multihost_utils
+
+    def gathered(raw: bytes, size: int) -> np.ndarray:
+        padded = np.frombuffer(raw.ljust(size, b" "), np.uint8)
+        return np.asarray(multihost_utils.process_allgather(padded))
+
+    text = json.dumps(facts, default=repr, sort_keys=True).encode()
+    digests = gathered(hashlib.sha256(text).digest(), 32)
+    if (digests == digests[0]).all():
+        return
+    sizes = multihost_utils.process_allgather(np.asarray(len(text), np.int32))
+    told = [json.loads(bytes(row)) for row in gathered(text, int(sizes.max()))]
+    for number, other in enumerate(told[1:], start=1):
+        for name in dict.fromkeys([*told[0], *other]):
+            first, second = (one.get(name, "nothing") for one in (told[0], other))
+            if first != second:
+                raise DisagreementError(
+                    f"the processes of this run disagree: {name} is {first} in process 0 and "
+                    f"{second} in process {number}. Start all with the same options and data, or "
+                    "put work that each does for itself into `with worldloom.mesh.alone():`"
+                )
 
 
 def gather(array: jax.Array) -> np.ndarray:

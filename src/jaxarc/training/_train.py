@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,10 @@ class TrainStep(eqx.Module):
     env: JaxArcConfig = eqx.field(static=True)
     config: PPOConfig = eqx.field(static=True)
     devices: Mesh = eqx.field(static=True)
+
+    def __identity__(self) -> tuple[TaskBuffer, JaxArcConfig, PPOConfig]:
+        """All but the devices, and how many updates there are: more may follow."""
+        return self.tasks, self.env, dataclasses.replace(self.config, updates=1)
 
     def __call__(self, state: TrainState, t: Int[Array, ""]) -> tuple[TrainState, Metrics]:
         """A step of `worldloom.run`."""

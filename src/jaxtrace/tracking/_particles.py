@@ -177,6 +177,10 @@ class Spread(eqx.Module):
     step: Step
     mesh: Mesh = eqx.field(static=True)
 
+    def __identity__(self) -> Step:
+        """On how many devices it runs changes nothing of what it computes."""
+        return self.step
+
     def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
         """Step number `n`."""
         axes = jax.tree.map(lambda leaf: leaf.ndim - 1, particles)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from worldloom.loop._checkpoint import Checkpoint as Checkpoint
 from worldloom.loop._checkpoint import ResumeError as ResumeError
+from worldloom.loop._checkpoint import SavedRun as SavedRun
+from worldloom.loop._checkpoint import read_run as read_run
 from worldloom.loop._npy_sink import NpySink as NpySink
 from worldloom.loop._npy_sink import load_records as load_records
 from worldloom.loop._program import StepError as StepError
@@ -42,12 +44,14 @@ __all__ = [
     "ResumeError",
     "RunInterrupted",
     "RunResult",
+    "SavedRun",
     "Sink",
     "SinkError",
     "StepError",
     "ZarrSink",
     "fresh_seed",
     "load_records",
+    "read_run",
     "run",
     "unroll",
 ]

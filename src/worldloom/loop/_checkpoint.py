@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import shlex
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
+import worldloom
 from worldloom import store
 from worldloom._errors import WorldloomError
+from worldloom.loop._identity import differences, in_words, plain
+
+if TYPE_CHECKING:
+    from worldloom.loop._setup import Setup
+
+_NAMED = 4  # differences that an error names
 
 
 class ResumeError(WorldloomError, ValueError):
-    """A checkpoint is in the way, or belongs to another run."""
+    """A checkpoint is in the way, or belongs to another run.
+
+    `differences` lists what the two runs have not in common: names, and the values there and here.
+    """
+
+    differences: tuple[tuple[str, Any, Any], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,14 +43,17 @@ class Checkpoint:
     - `chunks`: save after so many chunks, or
     - `seconds`: after so many seconds, at the end of the running chunk; by default 60.
     - `keep`: how many checkpoints stay on disk.
+    - `config`: what else makes this run the one it is, by name: options, a seed. It is kept with
+        the run, `read_run` gives it back, and a run goes on only with the same values.
 
     Saving is atomic: a run killed while it writes resumes from the checkpoint before.
     """
 
     folder: str | Path
     chunks: int | None = None
-    seconds: float | None = None
+    seconds: float | int | None = None
     keep: int = 2
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         if self.chunks is not None and self.seconds is not None:
@@ -50,15 +69,80 @@ class Checkpoint:
         return Path(self.folder) / "records"
 
 
+@dataclasses.dataclass(frozen=True)
+class SavedRun:
+    """What is known of a run that saved itself."""
+
+    steps: int
+    """How many steps are done."""
+    length: int
+    """How many there are to do."""
+    config: dict[str, Any]
+    """The configuration that the run was given with its checkpoint."""
+    version: str
+    """The Worldloom that began it."""
+    command: str
+    """The command line that began it."""
+    began: str
+    """When, in ISO 8601."""
+
+
+def read_run(folder: str | Path) -> SavedRun:
+    """What the checkpoint folder of a run says about it.
+
+    **Arguments:**
+
+    - `folder`: that of a [`worldloom.Checkpoint`][].
+
+    **Raises:** [`worldloom.ResumeError`][] if no run has saved itself there.
+
+    ```python
+    import jax.numpy as jnp
+    import worldloom as wl
+
+    saved = wl.Checkpoint("halved", config={"rate": 0.5})
+    wl.run(lambda x, t: (0.5 * x, None), jnp.ones(3), length=4, checkpoint=saved)
+    assert wl.read_run("halved").config == {"rate": 0.5}
+    ```
+    """
+    snapshots = _snapshots(folder)
+    if snapshots.latest() is None:
+        inner = sorted(p.parent.name for p in Path(folder).glob("*/state"))
+        hint = f"; its folders {', '.join(inner)} may hold runs" if inner else ""
+        raise ResumeError(f"{folder} holds no run that has saved itself{hint}")
+    meta = snapshots.read_meta()
+    run = meta["run"]
+    return SavedRun(
+        steps=meta["done"],
+        length=run["length"],
+        config=run["config"],
+        version=run["version"],
+        command=run["command"],
+        began=run["began"],
+    )
+
+
+def _snapshots(folder: str | Path, keep: int = 2) -> store.Snapshots:
+    return store.Snapshots(Path(folder) / "state", keep=keep)
+
+
 class Keeper:
     """Saves a run now and then, and finds it again."""
 
-    def __init__(self, checkpoint: Checkpoint, description: dict[str, Any]):
+    def __init__(self, checkpoint: Checkpoint, setup: Setup):
         self._checkpoint = checkpoint
-        self._description = description
-        self._snapshots = store.Snapshots(Path(checkpoint.folder) / "state", keep=checkpoint.keep)
+        self._setup = setup
+        self._snapshots = _snapshots(checkpoint.folder, checkpoint.keep)
         self._chunks = 0
         self._saved_at = time.monotonic()
+        self._about = {
+            "length": setup.length,
+            "config": plain(checkpoint.config),
+            "facts": setup.identity(setup.length),
+            "version": worldloom.__version__,
+            "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "began": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        }
         self.saved: int | None = None
         """The step of the newest checkpoint that this process wrote or read."""
 
@@ -76,20 +160,41 @@ class Keeper:
             )
 
     def load(self, like: Any) -> tuple[int, Any] | None:
-        """The newest checkpoint as (steps done, arrays), or `None` if there is none."""
+        """The newest checkpoint as (steps done, arrays), or `None` if there is none.
+
+        One that has done no step, of a run that is not this one, counts as none.
+        """
         if self._snapshots.latest() is None:
             return None
         meta = self._snapshots.read_meta()
-        for name, mine in self._description.items():
-            theirs = meta["run"].get(name)
-            if theirs != mine:
+        done, theirs = int(meta["done"]), meta["run"]
+        if done == 0 and self._differences(theirs, 0):
+            return None
+        if self._about["length"] < theirs["length"]:
+            raise ResumeError(
+                f"length={self._about['length']}: the run in {self._checkpoint.folder} has "
+                f"{theirs['length']} steps; a run can be prolonged, but not shortened"
+            )
+        if found := self._differences(theirs, done):
+            raise _another_run(self._checkpoint.folder, found)
+        tree, _ = self._snapshots.load(like)
+        if "window" in meta:
+            self._setup.refresh(done - 1, self._setup.length)
+            if meta["window"] != self._setup.window():
                 raise ResumeError(
-                    f"the checkpoint in {self._checkpoint.folder} is of another run: its {name} is "
-                    f"{theirs}, but this run has {mine}"
+                    f"the data that the run in {self._checkpoint.folder} reads as it goes have "
+                    f"changed: those of step {done - 1} are not what they were"
                 )
-        tree, meta = self._snapshots.load(like)
-        self.saved = int(meta["done"])
-        return self.saved, tree
+        self._about |= {name: theirs[name] for name in ("version", "command", "began")}
+        self.saved = done
+        return done, tree
+
+    def _differences(self, theirs: dict[str, Any], done: int) -> list[tuple[str, Any, Any]]:
+        """What another run has not in common with this; options, if there are any, say it all."""
+        given, mine = theirs["config"], self._about["config"]
+        options = [(n, given[n], mine[n]) for n in mine if n in given and given[n] != mine[n]]
+        facts = self._setup.identity(min(theirs["length"], self._setup.length))
+        return options or differences(theirs["facts"], facts, done)
 
     def due(self) -> bool:
         """Whether to save now, at the end of one more chunk."""
@@ -102,7 +207,21 @@ class Keeper:
     def save(self, done: int, tree: Any) -> None:
         """Save the run as it is after `done` steps."""
         jax.block_until_ready(tree)
-        self._snapshots.save(done, tree, meta={"done": done, "run": self._description})
+        meta = {"done": done, "run": self._about}
+        if done and self._setup.streams:
+            meta["window"] = self._setup.window()
+        self._snapshots.save(done, tree, meta=meta)
         self.saved = done
         self._chunks = 0
         self._saved_at = time.monotonic()
+
+
+def _another_run(folder: str | Path, found: list[tuple[str, Any, Any]]) -> ResumeError:
+    clauses = [in_words(*one) for one in found[:_NAMED]]
+    more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    error = ResumeError(
+        f"{folder} holds another run: {'; '.join(clauses)}{more}. Give what that run was given, or "
+        "another folder"
+    )
+    error.differences = tuple(found)
+    return error

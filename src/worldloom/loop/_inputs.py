@@ -43,7 +43,7 @@ class Inputs:
 
     def window(self, start: int, stop: int, sharding: Any) -> tuple[list[Any], int]:
         """Arrays that hold the inputs of steps `start` to `stop`, and the step they begin at."""
-        if not (self._offset <= start and stop <= self._stop):
+        if not (self._window and self._offset <= start and stop <= self._stop):
             end = start + self.limit
             self._window = [jax.device_put(self._pad(a[start:end]), sharding) for a in self._arrays]
             self._offset, self._stop = start, end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array
 
-from worldloom import check
+from worldloom import check, store
 from worldloom._errors import WorldloomError
 from worldloom._processes import agree, gather
 from worldloom.compile import count_compiles
@@ -24,7 +25,7 @@ from worldloom.loop._progress import NoProgress, Progress, ProgressBar
 from worldloom.loop._records import local_part
 from worldloom.loop._save import Final
 from worldloom.loop._setup import Setup
-from worldloom.loop._sink import MemorySink, Sink
+from worldloom.loop._sink import MemorySink, Sink, SinkError
 
 
 class Fault(NamedTuple):
@@ -111,7 +112,9 @@ def run(
         [`worldloom.ZarrSink`][]. With a checkpoint the default is a `NpySink` in its folder.
     - `progress`: `True` or a label for a bar; or an object with `start`, `update` and `stop`.
     - `checkpoint`: where and how often the run saves itself; see [`worldloom.Checkpoint`][].
-    - `resume`: go on from the newest checkpoint, bit for bit, if there is one.
+    - `resume`: go on from the newest checkpoint, bit for bit, if there is one. It must be of this
+        run: the same step, bound arrays, start, inputs, records and configuration. A larger
+        `length` prolongs it.
     - `checks`: messages and functions of the state that are true where a world has failed: one
         value, or one for each world.
     - `on_fault`: what a failed check does. `"stop"` raises [`worldloom.FaultError`][] at that
@@ -138,6 +141,15 @@ def run(
     assert result.state.tolist() == [0.0625] * 3
     ```
     """
+    if checkpoint is None and resume:
+        raise ValueError("resume=True needs `checkpoint`: the folder to resume from")
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+    if checkpoint is not None and isinstance(sink, MemorySink):
+        raise SinkError(
+            "sink=MemorySink() with a checkpoint: a run that goes on would have lost the records "
+            "of before; leave `sink` out, or give NpySink(folder) or ZarrSink(path)"
+        )
     setup = Setup(
         step,
         state,
@@ -147,17 +159,22 @@ def run(
         checks=checks or {},
         on_fault=on_fault,
         refresh=refresh,
+        config=None if checkpoint is None else checkpoint.config,
     )
-    keeper = None
-    if checkpoint is not None:
-        if not isinstance(checkpoint, Checkpoint):
-            checkpoint = Checkpoint(checkpoint)
-        keeper = Keeper(checkpoint, setup.describe(length))
-        sink = NpySink(checkpoint.records) if sink is None else sink
-    elif resume:
-        raise ValueError("resume=True needs `checkpoint`: the folder to resume from")
     pace = Pace(setup, length, chunk_steps)
-    return _Driver(setup, pace, sink or MemorySink(), _meter(progress), keeper).run(resume)
+    buffers = [setup.buffers(), setup.buffers()]
+    if checkpoint is not None:
+        setup.trace(buffers[0])
+    with contextlib.ExitStack() as locks:
+        keeper = None
+        if checkpoint is not None:
+            locks.enter_context(store.locked(checkpoint.folder))
+            keeper = Keeper(checkpoint, setup)
+        if folder := getattr(sink, "folder", None):
+            locks.enter_context(store.locked(folder))
+        elif sink is None:
+            sink = MemorySink() if checkpoint is None else NpySink(checkpoint.records)
+        return _Driver(setup, pace, buffers, sink, _meter(progress), keeper).run(resume)
 
 
 class _Pending(NamedTuple):
@@ -173,9 +190,16 @@ class _Driver:
     """The loop on the host: sends a chunk, and sees to the one before while it computes."""
 
     def __init__(
-        self, setup: Setup, pace: Pace, sink: Sink, progress: Progress, keeper: Keeper | None
+        self,
+        setup: Setup,
+        pace: Pace,
+        buffers: list[list[list[Array]]],
+        sink: Sink,
+        progress: Progress,
+        keeper: Keeper | None,
     ):
         self._setup = setup
+        self._spare = buffers
         self._length = pace.length
         self._pace = pace
         self._sink = sink
@@ -190,7 +214,6 @@ class _Driver:
     def run(self, resume: bool) -> RunResult:
         began = time.perf_counter()
         self._begin(resume)
-        self._spare = [self._setup.buffers(), self._setup.buffers()]
         self._progress.start(self._reached, self._length)
         interrupted = False
         try:

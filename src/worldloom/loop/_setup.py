@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
@@ -14,10 +15,20 @@ from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
+from worldloom import _processes
 from worldloom.compile import compiled
 from worldloom.compile._frame import take_apart
+from worldloom.loop._identity import (
+    Facts,
+    arrays_fact,
+    facts_of,
+    input_facts,
+    outlined,
+    plain,
+    settled,
+)
 from worldloom.loop._inputs import Inputs
-from worldloom.loop._program import Carry, Faults, OnFault, Program, StepError, outline
+from worldloom.loop._program import Carry, Faults, OnFault, Program, StepError, chunk, outline
 from worldloom.loop._records import flatten_saves, plan_records
 
 # Bytes of records on the device at once, of which there are two sets, and of a window of inputs.
@@ -26,7 +37,7 @@ BUFFER_BYTES = 16 * 2**20
 
 
 class Setup:
-    """A run that is ready to begin.
+    """A run that is ready to begin, and what it is, if it is given a `config` to be known by.
 
     **Attributes:**
 
@@ -35,6 +46,7 @@ class Setup:
     - `carry`: the first state, copied, and no faults.
     - `inputs`: inputs in windows.
     - `records`: the columns that records fill.
+    - `length`: number of steps.
     - `replicated`: how to place what every device needs; `None` with one device.
     """
 
@@ -49,6 +61,7 @@ class Setup:
         checks: Mapping[str, Callable],
         on_fault: str,
         refresh: Callable[[int], tuple[Callable, int]] | None,
+        config: Mapping[str, Any] | None = None,
     ):
         if not 0 <= length < 2**31:
             raise ValueError(f"length={length}: expected a number of steps from 0 to 2**31 - 1")
@@ -59,11 +72,26 @@ class Setup:
                 "run() drives the device from the host and cannot itself be traced by jit, grad or "
                 "vmap; inside those use worldloom.unroll"
             )
+        _refuse_arity(step)
         self._refresh = refresh
+        self.length = length
+        self._given = inputs
+        saves, names, tree = flatten_saves(save, length)
+        if config is not None or _processes.count() > 1:
+            self._facts = facts_of(
+                step=step,
+                state=state,
+                saves=saves,
+                names=names,
+                checks=checks,
+                on_fault=on_fault,
+            )
+            told = {"length": length, **plain(config or {})}
+            facts = self._facts | input_facts(inputs, length)
+            _processes.require_same(told | outlined(facts))
         self.step, step_frame = take_apart(step)
         arrays, state_frame = take_apart(state)
         self.inputs = Inputs(inputs, length, BUFFER_BYTES)
-        saves, names, tree = flatten_saves(save, length)
         mesh = _mesh_of(arrays)
         self.replicated = None if mesh is None else NamedSharding(mesh, PartitionSpec())
         arrays = _enter(arrays, state_frame.names("state"), self.replicated)
@@ -135,21 +163,36 @@ class Setup:
             raise StepError(f"refresh({done}) returned a step that is good until {until} only")
         return until
 
-    def describe(self, length: int) -> dict[str, Any]:
-        """What two runs must have in common for one to resume the other, in plain values."""
-        names = self.program.state.names("state")
-        return {
-            "length": length,
-            "state": {
-                n: [str(x.dtype), list(x.shape)]
-                for n, x in zip(names, self.carry.state, strict=True)
-            },
-            "records": {
-                c.name: [c.rows, str(c.dtype), list(c.shape)] for c in self.records.all_columns()
-            },
-            "checks": [message for message, _ in self.program.checks],
-            "on_fault": self.program.on_fault,
-        }
+    @property
+    def streams(self) -> bool:
+        """Whether the arrays of the step change as the run goes."""
+        return self._refresh is not None
+
+    def window(self) -> list[str]:
+        """The arrays of the step as they are now, in words."""
+        return arrays_fact(self.step)
+
+    def identity(self, rows: int) -> Facts:
+        """What two runs must have in common for one to go on with the other.
+
+        Of the inputs the first `rows` count: a run that is prolonged has more.
+        """
+        return settled(self._facts | input_facts(self._given, rows))
+
+    def trace(self, buffers: list[list[Array]]) -> None:
+        """Trace the loop, so that a step which does not fit in fails before anything is written."""
+        window, offset = self.inputs.window(0, min(1, self.length), self.replicated)
+        chunk.eval_shape(
+            self.program,
+            self.step,
+            self.carry,
+            buffers,
+            window,
+            np.int32(offset),
+            np.asarray(self.records.rows(0), np.int32),
+            np.int32(0),
+            np.int32(0),
+        )
 
     def pack(self, carry: Carry) -> dict[str, Any]:
         """A carry as it is saved: arrays by name."""
@@ -177,6 +220,23 @@ class Setup:
             fits = max(1, count * BUFFER_BYTES // max(1, total))
             capacity.append(min(1 << max(0, count - 1).bit_length(), 1 << (fits.bit_length() - 1)))
         return capacity
+
+
+def _refuse_arity(step: Callable) -> None:
+    """A step that cannot be called with a state and an input is named before JAX sees it."""
+    if not callable(step):
+        raise StepError(f"the step is {type(step).__name__}; expected a function step(state, x)")
+    try:
+        signature = inspect.signature(step)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError as error:
+        raise StepError(
+            f"the step takes {signature}; it is called as step(state, x) and returns a pair "
+            "(state, output)"
+        ) from error
 
 
 @compiled

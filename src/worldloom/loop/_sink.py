@@ -21,7 +21,8 @@ class Sink(Protocol):
 
     A sink is opened once, given rows chunk by chunk, and closed. After `flush` everything given
     so far survives a kill of the process. In a run of many processes each has a sink and gives
-    it its own part of every row.
+    it its own part of every row. Where a sink says in which `folder` it writes, the run holds that
+    folder: a second run that is given it ends at once with an error.
     """
 
     def open(self, columns: Sequence[Column], rows: Mapping[str, int] | None) -> None:

@@ -28,7 +28,7 @@ class ZarrSink:
     def __init__(self, path: str | Path, *, rows_per_chunk: int = 64):
         if rows_per_chunk < 1:
             raise ValueError(f"ZarrSink(rows_per_chunk={rows_per_chunk}): must be at least 1")
-        self.path = Path(path)
+        self.path = self.folder = Path(path)
         self.rows_per_chunk = rows_per_chunk
 
     def open(self, columns: Sequence[Column], rows: Mapping[str, int] | None) -> None:

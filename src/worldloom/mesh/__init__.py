@@ -6,7 +6,9 @@ for one device runs unchanged on many: `shard` the state, run, `gather` the resu
 
 from __future__ import annotations
 
+from worldloom._processes import DisagreementError as DisagreementError
 from worldloom._processes import alone as alone
+from worldloom._processes import require_same as require_same
 from worldloom.mesh._arrays import gather as gather
 from worldloom.mesh._arrays import join as join
 from worldloom.mesh._arrays import replicate as replicate
@@ -27,6 +29,7 @@ from worldloom.mesh._start import start as start
 
 __all__ = [
     "AXIS",
+    "DisagreementError",
     "LaunchError",
     "MeshError",
     "StartError",
@@ -38,6 +41,7 @@ __all__ = [
     "joined",
     "launch",
     "replicate",
+    "require_same",
     "shard",
     "start",
     "usable_cores",

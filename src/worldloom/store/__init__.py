@@ -16,6 +16,7 @@ from worldloom.store._errors import ArgumentError as ArgumentError
 from worldloom.store._errors import DamagedError as DamagedError
 from worldloom.store._errors import DiskError as DiskError
 from worldloom.store._errors import ForeignFileError as ForeignFileError
+from worldloom.store._errors import InUseError as InUseError
 from worldloom.store._errors import InvalidNameError as InvalidNameError
 from worldloom.store._errors import MismatchError as MismatchError
 from worldloom.store._errors import MissingError as MissingError
@@ -24,6 +25,7 @@ from worldloom.store._errors import TooLargeError as TooLargeError
 from worldloom.store._errors import UnstorableError as UnstorableError
 from worldloom.store._errors import VersionError as VersionError
 from worldloom.store._lazy import LazyLoader as LazyLoader
+from worldloom.store._lock import locked as locked
 from worldloom.store._mapped import create_mapped as create_mapped
 from worldloom.store._mapped import open_mapped as open_mapped
 from worldloom.store._mapped import resize_mapped as resize_mapped
@@ -38,6 +40,7 @@ __all__ = [
     "DamagedError",
     "DiskError",
     "ForeignFileError",
+    "InUseError",
     "InvalidNameError",
     "LRUCache",
     "LazyLoader",
@@ -52,6 +55,7 @@ __all__ = [
     "create_mapped",
     "inspect",
     "load",
+    "locked",
     "open_mapped",
     "read_meta",
     "resize_mapped",

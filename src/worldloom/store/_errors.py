@@ -51,3 +51,7 @@ class MissingError(StoreError, FileNotFoundError):
 
 class DiskError(StoreError, OSError):
     """The operating system refused: disk full, no permission, input/output error."""
+
+
+class InUseError(StoreError, RuntimeError):
+    """Another program works in this folder."""

@@ -73,26 +73,27 @@ def _open_hidden(path: Path) -> tuple[Path, BinaryIO]:
             except FileNotFoundError:
                 continue
             created = False
-        if _lock(file, created) and _still_there(hidden, file):
+        if lock_file(file, created) and still_there(hidden, file):
             file.truncate(0)
             return hidden, file
         file.close()
     raise AssertionError("unreachable")
 
 
-def _lock(file: BinaryIO, created: bool) -> bool:
+def lock_file(file: BinaryIO, free: bool) -> bool:
+    """Lock an open file; `False` if another holds it. `free` is the answer where locks are none."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            return created
+            return free
         raise
     return True
 
 
-def _still_there(hidden: Path, file: BinaryIO) -> bool:
+def still_there(hidden: Path, file: BinaryIO) -> bool:
     """Is the open file the one of that name, or did its writer rename it before our lock?"""
     try:
         return os.path.samestat(hidden.stat(), os.fstat(file.fileno()))
