@@ -216,7 +216,7 @@ def test_a_prolonged_run_must_begin_with_the_same_inputs(tmp_path):
     go(tmp_path / "run", length=6, inputs=WIND[:6])
     with pytest.raises(wl.ResumeError, match=r"inputs \(float32\[6\]\) has other values"):
         go(tmp_path / "run", length=12, inputs=WIND + 1)
-    with pytest.raises(wl.ResumeError, match=r"length=3: .* has 6 steps; .* prolonged"):
+    with pytest.raises(wl.ResumeError, match="length is 3 here and 6 there"):
         go(tmp_path / "run", length=3, inputs=WIND[:3])
 
 

@@ -15,7 +15,14 @@ from acbo.cli._options import (
     surrogate_sizes,
     told_by_flags,
 )
-from worldloom.cli import Command, UsageError
+from worldloom.cli import (
+    Command,
+    UsageError,
+    naming_options,
+    options_of,
+    recorded_options,
+    seed_or_fresh,
+)
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
@@ -82,8 +89,8 @@ class Train:
     save_seconds: float = 60.0
     """How often it is saved."""
 
-    seed: int = 0
-    """For everything random."""
+    seed: int | None = None
+    """For everything random; left out, a fresh one, which is printed."""
 
     progress: bool = True
     """Show a bar."""
@@ -101,13 +108,13 @@ class Train:
         if self.save_seconds < 0:
             raise UsageError(f"--save-seconds {self.save_seconds:g}: expected 0 or more")
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self, options: dict[str, Any]) -> dict[str, Any]:
         """Where a trainer saves itself, and that it goes on from there."""
         import worldloom as wl
 
         if self.checkpoint is None:
             return {}
-        where = wl.Checkpoint(self.checkpoint, seconds=self.save_seconds)
+        where = wl.Checkpoint(self.checkpoint, seconds=self.save_seconds, config=options)
         return {"checkpoint": where, "resume": True}
 
 
@@ -117,10 +124,12 @@ def run(config: Train) -> None:
 
     mesh.use_every_core()
     mesh.start()
-    if config.what == "surrogate":
-        result, network, about = _surrogate(config)
-    else:
-        result, network, about = _policy(config)
+    options = options_of(config, without=("out", "checkpoint", "save_seconds", "progress"))
+    mesh.require_same(options)
+    options["seed"] = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
+    train = _surrogate if config.what == "surrogate" else _policy
+    with naming_options({"length": "steps"}):
+        result, network, about = train(config, options)
     import jax
 
     if jax.process_index() != 0:
@@ -128,12 +137,12 @@ def run(config: Train) -> None:
     path = config.out / f"{config.what}.loom"
     save_network(path, network, about)
     print(f"{result.steps:,} steps; compiling {result.compile_seconds:.0f} s, ", end="")
-    print(f"running {result.run_seconds:.0f} s")
+    print(f"running {result.run_seconds:.0f} s; seed {options['seed']}")
     print(path)
     print(_page(config, result).save(config.out / f"{config.what}.html"))
 
 
-def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+def _surrogate(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     import jax
 
     from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
@@ -145,11 +154,11 @@ def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
         sizes = SurrogateConfig(hidden=config.hidden, blocks=config.blocks)
         how = TrainingConfig(steps=config.steps, learning_rate=config.learning_rate)
     result = train_surrogate(
-        jax.random.key(config.seed),
+        jax.random.key(options["seed"]),
         lessons,
         surrogate=sizes,
         config=how,
-        **config.saved(),
+        **config.saved(options),
         progress="training the surrogate" if config.progress else False,
         devices=devices,
     )
@@ -172,7 +181,7 @@ def _devices_for(batch: int) -> Mesh | None:
     return mesh.worlds_mesh(jax.devices()[:count]) if count > 1 else None
 
 
-def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+def _policy(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     import jax
 
     from acbo.evaluation._networks import surrogate_or_shipped
@@ -197,10 +206,10 @@ def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
             prior=ProblemPrior(family=family),
         )
     result = train_policy(
-        jax.random.key(config.seed),
+        jax.random.key(options["seed"]),
         surrogate,
         config=how,
-        **config.saved(),
+        **config.saved(options),
         progress="training the policy" if config.progress else False,
     )
     network = result.state.network

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import (
+    Command,
+    UsageError,
+    naming_options,
+    options_of,
+    recorded_options,
+    seed_or_fresh,
+)
 
 if TYPE_CHECKING:
     from jaxarc.data import TaskSet
@@ -69,11 +76,12 @@ class Train:
     layers: int = 2
     """Convolutions of the network."""
 
-    seed: int = 0
-    """Decides the network, tasks and actions."""
+    seed: int | None = None
+    """Decides the network, tasks and actions; left out, a fresh one, which is printed."""
 
     checkpoint: Path | None = None
-    """A folder to save the run in. A run that finds itself there goes on."""
+    """A folder to save the run in. A run that finds itself there goes on; more updates prolong
+    it."""
 
     save_seconds: float = 60.0
     """How often it is saved."""
@@ -98,11 +106,18 @@ def run(config: Train) -> None:
     from worldloom import mesh
 
     ppo, tasks = config.ppo(), _tasks(config)  # refused before anybody waits for anybody
-    with mesh.joined() as first:
-        _train(config, ppo, tasks, first)
+    with mesh.joined() as first, naming_options({"length": "updates"}):
+        options = options_of(config, without=("checkpoint", "save_seconds", "out", "updates"))
+        mesh.require_same(options | {"updates": config.updates})
+        options["seed"] = seed_or_fresh(
+            config.seed, recorded_options(config.checkpoint).get("seed")
+        )
+        _train(config, ppo, tasks, options, first)
 
 
-def _train(config: Train, ppo: PPOConfig, tasks: TaskSet, first: bool) -> None:
+def _train(
+    config: Train, ppo: PPOConfig, tasks: TaskSet, options: dict[str, Any], first: bool
+) -> None:
     import jax
 
     import worldloom as wl
@@ -120,10 +135,10 @@ def _train(config: Train, ppo: PPOConfig, tasks: TaskSet, first: bool) -> None:
     clock = _Clock(wl.ProgressBar("training", delay=0.0))
     result = train(
         env,
-        jax.random.key(config.seed),
+        jax.random.key(options["seed"]),
         config=ppo,
         checkpoint=config.checkpoint
-        and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds),
+        and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds, config=options),
         resume=config.checkpoint is not None,
         progress=clock if first else False,
     )
@@ -135,7 +150,7 @@ def _train(config: Train, ppo: PPOConfig, tasks: TaskSet, first: bool) -> None:
     print(
         f"{tasks.name}: {len(tasks)} tasks of up to {height} x {width}, {ppo.worlds:,} worlds x "
         f"{ppo.steps} steps x {ppo.updates:,} updates, {weights:,} weights, {_where()}, "
-        f"seed {config.seed}"
+        f"seed {options['seed']}"
     )
     print(_table(result.records))
     if clock.measured:

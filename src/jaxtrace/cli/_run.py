@@ -18,11 +18,31 @@ from jaxtrace.cli._options import (
     check_ending,
     field,
 )
-from worldloom.cli import FileCommand, UsageError, plain_warnings
+from worldloom.cli import (
+    FileCommand,
+    UsageError,
+    naming_options,
+    options_of,
+    plain_warnings,
+    recorded_options,
+    seed_or_fresh,
+)
 
 if TYPE_CHECKING:
     from jaxtrace.io import Dataset
     from jaxtrace.tracking import Trajectory
+
+# How a run is called in the shell where the engine has another word, and what may differ when it
+# goes on.
+_SPELLED = {
+    "length": "time-span or --n-timesteps",
+    "step.start": "time-span",
+    "step.dt": "time-span, --n-timesteps or --dt",
+}
+_FREE = (
+    *("time_span", "n_timesteps", "dt"),
+    *("out", "coordinates", "checkpoint", "save_seconds", "memory_limit_gb"),
+)
 
 ENDINGS = (".nc", ".zarr", ".pvd", ".vtp", ".html")
 
@@ -56,8 +76,8 @@ class Run(Clock, Flow):
     max_age: float | None = None
     """Particles of this age are deleted."""
 
-    key: int = 0
-    """For random walk."""
+    key: int | None = None
+    """For random walk; left out, a fresh one, which is printed."""
 
     coordinates: tuple[str, ...] = ("x", "y", "z")
     """Names of the coordinates in what is written, such as lon lat depth."""
@@ -90,7 +110,8 @@ def run(config: Run) -> None:
     """Carry particles through a flow, write their tracks, and say how it went."""
     from worldloom import mesh
 
-    with mesh.joined() as first, plain_warnings(TraceWarning):
+    with mesh.joined() as first, plain_warnings(TraceWarning), naming_options(_SPELLED):
+        mesh.require_same(options_of(config))
         _run(config, first)
 
 
@@ -121,10 +142,12 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
 
     import jaxtrace as jt
     import worldloom as wl
-    from jaxtrace.cli._share import follow_share
+    from jaxtrace.cli._share import first_part, follow_share
 
     if config.memory_limit_gb is not None:
         jt.configure(memory_limit_gb=config.memory_limit_gb)
+    recorded = recorded_options(config.checkpoint and first_part(config.checkpoint))
+    key = seed_or_fresh(config.key, recorded.get("key"))
     seeds, release = config.seeds.make(dataset)
     when = config.resolve(dataset)
     tracker = jt.create_tracker(
@@ -134,17 +157,20 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
         record_velocities=config.record_velocities,
         diffusivity=config.diffusivity,
         max_age=config.max_age,
-        key=config.key,
+        key=key,
         scalars={name: dataset.field(scalar=name) for name in config.scalars},
     )
-    every = config.save_every
+    every = config.save_every or recorded.get("save_every")
     if every is None:
         steps = when["n_timesteps"]
         if steps is None:
             start, end = when["time_span"]
             steps = abs(end - start) / abs(when["dt"])
         every = max(1, round(steps / 200))
-    saved = config.checkpoint and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds)
+    saved = None
+    if config.checkpoint is not None:
+        options = options_of(config, without=_FREE) | {"save_every": every, "key": key}
+        saved = wl.Checkpoint(config.checkpoint, seconds=config.save_seconds, config=options)
     if saved or jax.process_count() > 1:
         return follow_share(tracker, seeds, release, checkpoint=saved, save_every=every, **when)
     return tracker.track_particles(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +15,21 @@ import worldloom as wl
 from jaxtrace.tracking import TrackError, Trajectory
 from jaxtrace.tracking._particles import Particles, Step
 from jaxtrace.tracking._tracker import Tracker
-from worldloom import mesh
+from worldloom import mesh, store
 
 # Of a run with a checkpoint. Its parts do not depend on who follows them, so that other processes,
 # more or fewer, can go on; and a part has the same size on 1, 2, 4 or 8 devices.
 PARTS = 8
 _EVEN = 8
+
+
+def first_part(folder: Path) -> Path:
+    """Where the first part of a run is saved; what it was told holds for all parts."""
+    return _part(folder, 0)
+
+
+def _part(folder: str | Path, part: int) -> Path:
+    return Path(folder) / f"part{part}-of-{PARTS}"
 
 
 def follow_share(
@@ -37,13 +47,26 @@ def follow_share(
     are `PARTS`, each in a folder of its own: a run that was stopped goes on with any number of
     processes up to that.
     """
-    count, processes, me = len(seeds), jax.process_count(), jax.process_index()
+    processes = jax.process_count()
     parts = processes if checkpoint is None else PARTS
     if parts < processes:
         raise TrackError(
             f"{processes} processes for a run with a checkpoint, which has {PARTS} parts: start at "
             f"most {PARTS}, or leave --checkpoint out"
         )
+    with contextlib.nullcontext() if checkpoint is None else store.locked(checkpoint.folder):
+        return _follow_parts(tracker, seeds, release, parts, checkpoint, options)
+
+
+def _follow_parts(
+    tracker: Tracker,
+    seeds: np.ndarray,
+    release: np.ndarray | None,
+    parts: int,
+    checkpoint: wl.Checkpoint | None,
+    options: dict[str, Any],
+) -> Trajectory:
+    count, processes, me = len(seeds), jax.process_count(), jax.process_index()
     size = -(-count // parts)
     if checkpoint is not None:
         size = -(-size // _EVEN) * _EVEN
@@ -53,8 +76,7 @@ def follow_share(
         mine = np.minimum(np.arange(first, first + size), count - 1)
         own = None
         if checkpoint is not None:
-            folder = Path(checkpoint.folder) / f"part{part}-of-{PARTS}"
-            own = dataclasses.replace(checkpoint, folder=folder)
+            own = dataclasses.replace(checkpoint, folder=_part(checkpoint.folder, part))
         label = "tracking" if parts == processes else f"tracking, part {part + 1} of {parts}"
         with mesh.alone():
             tracks = _Numbered(**vars(tracker), first=first).track_particles(

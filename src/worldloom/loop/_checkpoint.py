@@ -25,12 +25,14 @@ _NAMED = 4  # differences that an error names
 
 
 class ResumeError(WorldloomError, ValueError):
-    """A checkpoint is in the way, or belongs to another run.
-
-    `differences` lists what the two runs have not in common: names, and the values there and here.
-    """
+    """A checkpoint is in the way, or belongs to another run."""
 
     differences: tuple[tuple[str, Any, Any], ...] = ()
+    """Where the run in the folder is another one: names, and what they are there and here."""
+    options: bool = False
+    """Whether the names are those of the configuration, or `length`."""
+    folder: str = ""
+    advice: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,15 +170,11 @@ class Keeper:
             return None
         meta = self._snapshots.read_meta()
         done, theirs = int(meta["done"]), meta["run"]
-        if done == 0 and self._differences(theirs, 0):
+        if done == 0 and self._differences(theirs, 0)[0]:
             return None
-        if self._about["length"] < theirs["length"]:
-            raise ResumeError(
-                f"length={self._about['length']}: the run in {self._checkpoint.folder} has "
-                f"{theirs['length']} steps; a run can be prolonged, but not shortened"
-            )
-        if found := self._differences(theirs, done):
-            raise _another_run(self._checkpoint.folder, found)
+        found, options = self._differences(theirs, done)
+        if found:
+            raise _another_run(self._checkpoint.folder, found, options)
         tree, _ = self._snapshots.load(like)
         if "window" in meta:
             self._setup.refresh(done - 1, self._setup.length)
@@ -189,12 +187,20 @@ class Keeper:
         self.saved = done
         return done, tree
 
-    def _differences(self, theirs: dict[str, Any], done: int) -> list[tuple[str, Any, Any]]:
-        """What another run has not in common with this; options, if there are any, say it all."""
+    def _differences(
+        self, theirs: dict[str, Any], done: int
+    ) -> tuple[list[tuple[str, Any, Any]], bool]:
+        """Where another run is not this one, and whether that is in its options, which say it all.
+
+        A length may be larger. Options that only one of them was given are not compared.
+        """
         given, mine = theirs["config"], self._about["config"]
         options = [(n, given[n], mine[n]) for n in mine if n in given and given[n] != mine[n]]
-        facts = self._setup.identity(min(theirs["length"], self._setup.length))
-        return options or differences(theirs["facts"], facts, done)
+        lengths = theirs["length"], self._about["length"]
+        if not options and lengths[1] < lengths[0]:
+            options = [("length", *lengths)]
+        facts = {} if options else self._setup.identity(min(lengths))
+        return options or differences(theirs["facts"], facts, done), bool(options)
 
     def due(self) -> bool:
         """Whether to save now, at the end of one more chunk."""
@@ -216,12 +222,15 @@ class Keeper:
         self._saved_at = time.monotonic()
 
 
-def _another_run(folder: str | Path, found: list[tuple[str, Any, Any]]) -> ResumeError:
+def _another_run(
+    folder: str | Path, found: list[tuple[str, Any, Any]], options: bool
+) -> ResumeError:
     clauses = [in_words(*one) for one in found[:_NAMED]]
     more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    error = ResumeError(
-        f"{folder} holds another run: {'; '.join(clauses)}{more}. Give what that run was given, or "
-        "another folder"
-    )
-    error.differences = tuple(found)
+    advice = "Give what that run was given, or another folder"
+    if found[0][0] == "length":
+        advice = f"A run can be prolonged, but not shortened. {advice}"
+    error = ResumeError(f"{folder} holds another run: {'; '.join(clauses)}{more}. {advice}")
+    error.differences, error.options = tuple(found), options
+    error.folder, error.advice = str(folder), advice
     return error

@@ -333,11 +333,8 @@ def _words(array: np.ndarray, rows: int | None) -> str:
     dtype = jax.dtypes.canonicalize_dtype(array.dtype)
     outline = f"{dtype}{list(array.shape)}"
     if array.size == 1:
-        return (
-            f"{array.astype(dtype).item()!r}, {outline}"
-            if array.ndim
-            else f"{array.astype(dtype).item()!r}"
-        )
+        value = str(array.astype(dtype).reshape(()))
+        return f"{value}, {outline}" if array.ndim else value
     return f"{outline} sha256:{_digest(array, dtype)}"
 
 

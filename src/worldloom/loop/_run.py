@@ -170,10 +170,10 @@ def run(
         if checkpoint is not None:
             locks.enter_context(store.locked(checkpoint.folder))
             keeper = Keeper(checkpoint, setup)
-        if folder := getattr(sink, "folder", None):
-            locks.enter_context(store.locked(folder))
-        elif sink is None:
+        if sink is None:
             sink = MemorySink() if checkpoint is None else NpySink(checkpoint.records)
+        elif folder := getattr(sink, "folder", None):
+            locks.enter_context(store.locked(folder))
         return _Driver(setup, pace, buffers, sink, _meter(progress), keeper).run(resume)
 
 
