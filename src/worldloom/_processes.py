@@ -64,6 +64,31 @@ def agree(*values: int) -> tuple[int, ...]:
     return tuple(int(value) for value in agreed)
 
 
+def largest(*values: int) -> tuple[int, ...]:
+    """The largest of what the processes gave, for each value."""
+    if count() == 1:
+        return values
+    from jax.experimental import multihost_utils
+
+    every = multihost_utils.process_allgather(np.asarray(values, np.int32))
+    return tuple(int(value) for value in every.max(axis=0))
+
+
+def share(data: bytes) -> list[bytes]:
+    """What every process gives, in their order. It is a barrier, too."""
+    if count() == 1:
+        return [data]
+    from jax.experimental import multihost_utils
+
+    # A power of two: as the data grow, few programs have to be compiled.
+    room = 1 << (largest(len(data))[0]).bit_length()
+    padded = np.frombuffer(len(data).to_bytes(8, "little") + data.ljust(room, b"\0"), np.uint8)
+    every = np.asarray(multihost_utils.process_allgather(padded), np.uint8)
+    return [
+        row[8 : 8 + int.from_bytes(row[:8].tobytes(), "little")].tobytes() for row in every
+    ]
+
+
 def gather(array: jax.Array) -> np.ndarray:
     """The whole of an array on the host, whichever processes hold its parts."""
     if array.is_fully_addressable:
