@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
-
-try:
-    import resource
-except ImportError:  # Not POSIX.
-    resource = None
 
 
 def free_memory() -> int:
@@ -62,8 +58,6 @@ def _groups(root: Path, membership: Path) -> list[Path]:
 
 def _left_in_limits() -> list[int]:
     """What the limits of this process on its address space and its data leave to it."""
-    if resource is None:
-        return []
     import psutil
 
     memory = psutil.Process().memory_info()
