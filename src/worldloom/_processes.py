@@ -84,9 +84,7 @@ def share(data: bytes) -> list[bytes]:
     room = 1 << (largest(len(data))[0]).bit_length()
     padded = np.frombuffer(len(data).to_bytes(8, "little") + data.ljust(room, b"\0"), np.uint8)
     every = np.asarray(multihost_utils.process_allgather(padded), np.uint8)
-    return [
-        row[8 : 8 + int.from_bytes(row[:8].tobytes(), "little")].tobytes() for row in every
-    ]
+    return [row[8 : 8 + int.from_bytes(row[:8].tobytes(), "little")].tobytes() for row in every]
 
 
 def gather(array: jax.Array) -> np.ndarray:

@@ -52,9 +52,7 @@ def exit_with_signal(kind: type[BaseException]) -> None:
     if getattr(before, "exits_with_signal", False):
         return
 
-    def hook(
-        raised: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> Any:
+    def hook(raised: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
         before(raised, error, trace)
         if issubclass(raised, kind):
             raise SystemExit(exit_code(error))

@@ -162,7 +162,9 @@ def test_a_huge_or_deep_manifest_is_refused_before_it_is_built(name: str, tmp_pa
     for door in (store.load, store.read_meta, store.inspect):
         tracemalloc.start()
         began = time.process_time()
-        with pytest.raises(store.DamagedError, match=r"tree\.loom.* (entries, more|not valid JSON)"):
+        with pytest.raises(
+            store.DamagedError, match=r"tree\.loom.* (entries, more|not valid JSON)"
+        ):
             door(path)
         seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -201,7 +203,9 @@ def test_many_damaged_archives(tmp_path: Path):
 def check_archives(folder: Path, seeds: range) -> None:
     """Whatever is changed in a file: a named error that names the file."""
     path = folder / "tree.loom"
-    store.save(path, {"a": np.arange(300, dtype=np.float32), "b": [1, 2.5, "c", None]}, meta={"n": 1})
+    store.save(
+        path, {"a": np.arange(300, dtype=np.float32), "b": [1, 2.5, "c", None]}, meta={"n": 1}
+    )
     sound = path.read_bytes()
     for seed in seeds:
         random = np.random.default_rng(seed)

@@ -140,7 +140,9 @@ def test_blocks_of_any_size(block: int, wanted: str, tmp_path: Path, monkeypatch
     assert len(sums) == -(-killing.STEPS * 24 // block)
 
 
-def test_a_checkpoint_before_the_newest_is_good_to_go_back_to(kind: str, wanted: str, tmp_path: Path):
+def test_a_checkpoint_before_the_newest_is_good_to_go_back_to(
+    kind: str, wanted: str, tmp_path: Path
+):
     """Rows that count no more are cut off the checksums, wherever in a block that is."""
     sink, state = KINDS[kind](tmp_path), tmp_path / "state.loom"
     killing.drive(sink, tmp_path, leave_at=30)
@@ -175,6 +177,9 @@ def test_an_index_that_is_none(kind: str, text: str, tmp_path: Path):
     killing.drive(KINDS[kind](tmp_path), tmp_path, leave_at=20)
     file = tmp_path / "records" / ("index.json" if kind == "npy" else "zarr.json")
     file.write_text(text, encoding="latin1")
-    for action in (lambda: contents(tmp_path), lambda: killing.drive(KINDS[kind](tmp_path), tmp_path)):
+    for action in (
+        lambda: contents(tmp_path),
+        lambda: killing.drive(KINDS[kind](tmp_path), tmp_path),
+    ):
         with pytest.raises(wl.SinkError, match=rf"{file.name} is damaged"):
             action()

@@ -11,7 +11,7 @@ from worldloom.loop._zarr_sink import GROUP, load_zarr
 
 
 def load_records(folder: str | Path) -> dict[str, Any]:
-    """Read what a `NpySink` or a `ZarrSink` wrote: arrays by name, whole, whoever wrote their parts.
+    """Read what a `NpySink` or a `ZarrSink` wrote: arrays by name, whole, whoever wrote them.
 
     All rows are read once and compared with their checksums: a changed, missing or exchanged file
     is a [`worldloom.SinkError`][] that names it. To look at records without that, open them with
@@ -25,7 +25,10 @@ def load_records(folder: str | Path) -> dict[str, Any]:
     import jax.numpy as jnp
     import worldloom as wl
 
-    wl.run(lambda x, t: (x + 1, x), jnp.zeros(3), length=4, save=wl.Every(), sink=wl.NpySink("rows"))
+    def step(x, t):
+        return x + 1, x
+
+    wl.run(step, jnp.zeros(3), length=4, save=wl.Every(), sink=wl.NpySink("rows"))
     assert wl.load_records("rows")["records"].shape == (4, 3)
     ```
     """

@@ -31,9 +31,9 @@ class ZarrSink:
     - `rows_per_chunk`: rows in one Zarr chunk; as many are held back until a chunk is full.
 
     Rows have checksums, kept in the group's attribute `worldloom`. They are compared when a run is
-    resumed and by [`worldloom.load_records`][]; a changed row is a [`worldloom.SinkError`][]. Chunks
-    have checksums as well, which every reader of Zarr compares; but to other readers a chunk that is
-    missing is one of zeros.
+    resumed and by [`worldloom.load_records`][]; a changed row is a [`worldloom.SinkError`][].
+    Chunks have checksums as well, which every reader of Zarr compares; but to other readers a
+    chunk that is missing is one of zeros.
 
     Needs the extra `worldloom[trace]`.
     """
@@ -231,7 +231,7 @@ def _resize(array: Any, rows: int) -> None:
 
 @contextlib.contextmanager
 def _zarr_errors(action: str, place: Path) -> Iterator[None]:
-    """Turn what Zarr says in the block into a `SinkError`: for damaged files it may say anything."""
+    """Turn what Zarr says in the block into a `SinkError`: of damaged files it may say anything."""
     with sink_errors(action, place):
         try:
             yield
