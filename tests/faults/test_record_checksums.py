@@ -84,7 +84,8 @@ def check_mutations(kind: str, sound: Path, folder: Path, wanted: str, seeds: ra
                     wrong.append(f"{seed}: {how}: silently different")
             except wl.WorldloomError as error:
                 refused += 1
-                assert str(folder) in str(error), error
+                if str(folder) not in str(error):
+                    wrong.append(f"{seed}: {how}: names no file: {error}")
             except Exception as error:
                 wrong.append(f"{seed}: {how}: {type(error).__name__}: {error}")
     assert refused > len(seeds) // 4
@@ -140,9 +141,7 @@ def test_blocks_of_any_size(block: int, wanted: str, tmp_path: Path, monkeypatch
     assert len(sums) == -(-killing.STEPS * 24 // block)
 
 
-def test_a_checkpoint_before_the_newest_is_good_to_go_back_to(
-    kind: str, wanted: str, tmp_path: Path
-):
+def test_an_older_checkpoint_is_good_to_go_back_to(kind: str, wanted: str, tmp_path: Path):
     """Rows that count no more are cut off the checksums, wherever in a block that is."""
     sink, state = KINDS[kind](tmp_path), tmp_path / "state.loom"
     killing.drive(sink, tmp_path, leave_at=30)
@@ -177,9 +176,7 @@ def test_an_index_that_is_none(kind: str, text: str, tmp_path: Path):
     killing.drive(KINDS[kind](tmp_path), tmp_path, leave_at=20)
     file = tmp_path / "records" / ("index.json" if kind == "npy" else "zarr.json")
     file.write_text(text, encoding="latin1")
-    for action in (
-        lambda: contents(tmp_path),
-        lambda: killing.drive(KINDS[kind](tmp_path), tmp_path),
-    ):
-        with pytest.raises(wl.SinkError, match=rf"{file.name} is damaged"):
-            action()
+    with pytest.raises(wl.SinkError, match=rf"{file.name} is damaged"):
+        wl.load_records(tmp_path / "records")
+    with pytest.raises(wl.SinkError, match=rf"{file.name} is damaged"):
+        killing.drive(KINDS[kind](tmp_path), tmp_path)

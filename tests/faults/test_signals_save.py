@@ -67,8 +67,8 @@ def start(command: list[str], folder: Path, **environment: str) -> subprocess.Po
     raise AssertionError(process.communicate()[1])
 
 
-def goes_on(folder: Path, whole: wl.RunResult) -> bool:
-    result = told_to_end.go(str(folder))
+def goes_on(folder: Path, whole: wl.RunResult, kind: str = "own") -> bool:
+    result = told_to_end.go(str(folder), kind)
     return bool(
         (result.state == whole.state).all() and (result.records[:] == whole.records[:]).all()
     )
@@ -132,7 +132,7 @@ def test_a_word_that_names_no_signal(word: str, tmp_path: Path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_script_that_catches_nothing_ends_with_the_signal(name: str, whole, tmp_path: Path):
-    process = start(SCRIPT, tmp_path)
+    process = start([*SCRIPT, "own"], tmp_path)
     process.send_signal(signal.Signals[name])
     out, err = process.communicate(timeout=100)
     assert process.returncode == 128 + signal.Signals[name], err
@@ -156,10 +156,11 @@ def test_a_command_of_the_shell_ends_with_the_signal(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "who"), [("SIGTERM", "launcher"), ("SIGUSR1", "launcher"), ("SIGHUP", "one worker")]
+    ("name", "who", "kind"), [("SIGTERM", "launcher", "own"), ("SIGUSR1", "one worker", "zarr")]
 )
-def test_a_launched_run_saves_once_for_all(name: str, who: str, whole, tmp_path: Path):
-    process = start(LAUNCH, tmp_path, WORLDLOOM_SAVE_SIGNALS="USR1")
+def test_a_launched_run_saves_once_for_all(name: str, who: str, kind: str, whole, tmp_path: Path):
+    """And goes on with one process."""
+    process = start([*LAUNCH, kind], tmp_path, WORLDLOOM_SAVE_SIGNALS="USR1")
     number = signal.Signals[name]
     if who == "launcher":
         process.send_signal(number)
@@ -173,4 +174,4 @@ def test_a_launched_run_saves_once_for_all(name: str, who: str, whole, tmp_path:
     assert "done" not in out
     steps = set(re.findall(r"interrupted.* after (\d+) of 1000 steps; saved", err))
     assert steps == {str(saved(tmp_path))}
-    assert goes_on(tmp_path, whole)
+    assert goes_on(tmp_path, whole, kind)

@@ -30,8 +30,10 @@ def step(x, t):
     return x, x.sum()
 
 
-def go(folder: str, **options) -> wl.RunResult:
+def go(folder: str, kind: str = "own", **options) -> wl.RunResult:
     """The run; it saves itself only when it ends."""
+    if kind == "zarr":
+        options["sink"] = wl.ZarrSink(f"{folder}/zarr", rows_per_chunk=7)
     return wl.run(
         step,
         jnp.arange(4.0),
@@ -46,5 +48,5 @@ def go(folder: str, **options) -> wl.RunResult:
 
 if __name__ == "__main__":
     mesh.start()
-    go(sys.argv[1], progress=Say())
+    go(sys.argv[2], sys.argv[1], progress=Say())
     print("done", flush=True)

@@ -115,9 +115,8 @@ def load(
         manifest = reader.manifest
         with reader.naming_flaws():
             _template.check(repr(str(path)), manifest.leaves, like)
-        return _template.fill(
-            like, manifest.leaves, read_leaves([reader], max_bytes=max_bytes, copied=True)
-        )
+        arrays = read_leaves([reader], max_bytes=max_bytes, copied=True)
+        return _template.fill(like, manifest.leaves, arrays)
 
 
 def _plain_tree(reader: Reader, max_bytes: int | None) -> Any:
