@@ -24,7 +24,7 @@ class SignalError(WorldloomError, ValueError):
 
 def ending_signals() -> tuple[signal.Signals, ...]:
     """SIGINT, SIGTERM, SIGHUP, and those that `WORLDLOOM_SAVE_SIGNALS` names: `USR1, USR2`."""
-    found = list(_ALWAYS)
+    found: list[signal.Signals] = list(_ALWAYS)
     for word in os.environ.get(SAVE_SIGNALS, "").replace(",", " ").split():
         name = "SIG" + word.upper().removeprefix("SIG")
         if name in _NEVER or name not in signal.Signals.__members__:

@@ -126,6 +126,7 @@ class ZarrSink:
             _resize(_open_array(self.path / column.name, "r+"), column.rows)
             return
         import zarr
+        from zarr.codecs import ZstdCodec
 
         chunks = (min(self.rows_per_chunk, column.rows), *column.local_shape)
         zarr.create_array(
@@ -133,7 +134,7 @@ class ZarrSink:
             shape=(column.rows, *column.shape),
             dtype=column.dtype,
             chunks=tuple(max(n, 1) for n in chunks),
-            compressors=zarr.codecs.ZstdCodec(level=0, checksum=True),
+            compressors=ZstdCodec(level=0, checksum=True),
             fill_value=0,
             zarr_format=3,
         )
