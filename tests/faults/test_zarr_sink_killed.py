@@ -8,9 +8,9 @@ import killing
 import pytest
 
 QUICK = {
-    "npy": [*range(1, 16), *range(16, 99, 12)],
-    "zarr": [*range(1, 22), *range(22, 165, 16)],
-    "real-zarr": [7, 120],
+    "npy": [*range(1, 12), *range(12, 99, 16)],
+    "zarr": [*range(1, 14), *range(14, 165, 30)],
+    "real-zarr": [9, 70],
 }
 
 
