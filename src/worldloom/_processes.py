@@ -94,18 +94,10 @@ def require_same(facts: Mapping[str, Any]) -> None:
     """
     if count() == 1:
         return
-    from jax.experimental import multihost_utils
-
-    def gathered(raw: bytes, size: int) -> np.ndarray:
-        padded = np.frombuffer(raw.ljust(size, b" "), np.uint8)
-        return np.asarray(multihost_utils.process_allgather(padded))
-
     text = json.dumps(facts, default=repr, sort_keys=True).encode()
-    digests = gathered(hashlib.sha256(text).digest(), 32)
-    if (digests == digests[0]).all():
+    if len(set(share(hashlib.sha256(text).digest()))) == 1:
         return
-    sizes = multihost_utils.process_allgather(np.asarray(len(text), np.int32))
-    told = [json.loads(bytes(row)) for row in gathered(text, int(sizes.max()))]
+    told = [json.loads(one) for one in share(text)]
     for number, other in enumerate(told[1:], start=1):
         for name in dict.fromkeys([*told[0], *other]):
             first, second = (one.get(name, "nothing") for one in (told[0], other))
@@ -115,6 +107,29 @@ def require_same(facts: Mapping[str, Any]) -> None:
                     f"{second} in process {number}. Start all with the same options and data, or "
                     "put work that each does for itself into `with worldloom.mesh.alone():`"
                 )
+
+
+def largest(*values: int) -> tuple[int, ...]:
+    """The largest of what the processes gave, for each value."""
+    if count() == 1:
+        return values
+    from jax.experimental import multihost_utils
+
+    every = multihost_utils.process_allgather(np.asarray(values, np.int32))
+    return tuple(int(value) for value in every.max(axis=0))
+
+
+def share(data: bytes) -> list[bytes]:
+    """What every process gives, in their order. It is a barrier, too."""
+    if count() == 1:
+        return [data]
+    from jax.experimental import multihost_utils
+
+    # A power of two: as the data grow, few programs have to be compiled.
+    room = 1 << (largest(len(data))[0]).bit_length()
+    padded = np.frombuffer(len(data).to_bytes(8, "little") + data.ljust(room, b"\0"), np.uint8)
+    every = np.asarray(multihost_utils.process_allgather(padded), np.uint8)
+    return [row[8 : 8 + int.from_bytes(row[:8].tobytes(), "little")].tobytes() for row in every]
 
 
 def gather(array: jax.Array) -> np.ndarray:

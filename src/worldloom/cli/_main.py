@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from worldloom._errors import WorldloomError
+from worldloom._signals import exit_code
 from worldloom._systems import System, systems_with
 from worldloom.cli import _bench, _demo, _doctor, _launch, _profile, _report
 from worldloom.cli._command import Command, UsageError, split_rest
 
-OK, FAILED, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 130, 141
+OK, FAILED, USAGE, CLOSED_PIPE = 0, 1, 2, 141
 
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
@@ -23,8 +24,9 @@ COMMANDS: dict[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the `worldloom` command and return its exit code.
 
-    0: fine. 1: the command failed. 2: the command line is wrong. 130: Ctrl-C. 141: whoever read
-    the output has gone. Errors of ours are one message on stderr; `--debug` shows the traceback.
+    0: fine. 1: the command failed. 2: the command line is wrong. 130: Ctrl-C, and 128 + n: a run
+    was ended by signal n. 141: whoever read the output has gone. Errors of ours are one message on
+    stderr; `--debug` shows the traceback.
 
     **Arguments:**
 
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CLOSED_PIPE
     except KeyboardInterrupt as stop:
         print(f"worldloom: {str(stop) or 'interrupted'}", file=sys.stderr)
-        return INTERRUPTED
+        return exit_code(stop)
     except WorldloomError as error:
         if debug:
             raise

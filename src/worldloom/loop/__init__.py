@@ -6,8 +6,8 @@ from worldloom.loop._checkpoint import Checkpoint as Checkpoint
 from worldloom.loop._checkpoint import ResumeError as ResumeError
 from worldloom.loop._checkpoint import SavedRun as SavedRun
 from worldloom.loop._checkpoint import read_run as read_run
+from worldloom.loop._load import load_records as load_records
 from worldloom.loop._npy_sink import NpySink as NpySink
-from worldloom.loop._npy_sink import load_records as load_records
 from worldloom.loop._program import StepError as StepError
 from worldloom.loop._progress import NoProgress as NoProgress
 from worldloom.loop._progress import Progress as Progress

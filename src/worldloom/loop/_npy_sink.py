@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from worldloom import _processes, store
+from worldloom.loop._ledger import Entry, Ledger, Part, from_plain, parse, to_plain
 from worldloom.loop._records import Column
-from worldloom.loop._sink import SinkError
+from worldloom.loop._sink import SinkError, sink_errors
+from worldloom.store._files import atomic_write
+
+INDEX = "index.json"
 
 
 class NpySink:
@@ -24,118 +27,126 @@ class NpySink:
 
     `np.load(folder / "name.npy", mmap_mode="r")` reads an array while the run goes on. A run of
     many processes leaves one file a process; [`worldloom.load_records`][] joins them.
+
+    Rows have checksums, kept in `index.json`. They are compared when a run is resumed and by
+    `load_records`; a changed row is a [`worldloom.SinkError`][].
     """
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
-        self._index_file = self.folder / "index.json"
 
     def open(self, columns: Sequence[Column], rows: Mapping[str, int] | None) -> None:
         """Make the files, or take up those of the run that is resumed."""
-        if rows is None and self._index_file.exists() and _counted(self.folder):
-            raise SinkError(
-                f"{self.folder} already holds records; resume that run, delete the folder, "
-                "or give another one"
-            )
-        self._index = {} if rows is None else _read_index(self.folder)
-        _processes.barrier("records-looked-at")
-        self._maps: dict[str, np.memmap] = {}
-        self._starts: dict[str, int] = {}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for column in columns:
-            self._open_column(column, 0 if rows is None else rows[column.name])
-        self._write_index(rows or {column.name: 0 for column in columns})
+        with sink_errors("open", self.folder):
+            file = self.folder / INDEX
+            entries = from_plain(file, parse(file)) if rows is not None or file.exists() else {}
+            if rows is None and any(entry.rows for entry in entries.values()):
+                raise SinkError(
+                    f"{self.folder} already holds records; resume that run, delete the folder, "
+                    "or give another one"
+                )
+            _processes.barrier("records-looked-at")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._ledger = _ledger(self.folder, {} if rows is None else entries)
+            self._maps: dict[str, np.memmap] = {}
+            going_on = self._ledger.take_up(list(columns), rows, _files)
+            for column in columns:
+                self._open_column(column, column.name in going_on)
+            self._count(rows or {column.name: 0 for column in columns})
 
     def write(self, column: Column, start: int, rows: np.ndarray) -> None:
         """Copy rows into the file's pages."""
-        first = start - self._starts[column.name]
+        first = start - self._ledger.mine(column.name)[1]
         self._maps[column.name][first : first + len(rows)] = rows
+        self._ledger.add(column.name, rows)
 
     def flush(self, rows: Mapping[str, int]) -> None:
         """Write the files' pages to the disk, then say how many rows count."""
-        for mapped in self._maps.values():
-            mapped.flush()
-        _processes.barrier("records-flushed")
-        self._write_index(rows)
+        with sink_errors("write", self.folder):
+            for mapped in self._maps.values():
+                mapped.flush()
+            self._count(rows)
 
     def close(self, rows: Mapping[str, int]) -> dict[str, Any]:
         """Cut the files to the rows that were written, and open them for reading."""
         self.flush(rows)
         self._maps.clear()
-        for name, start in self._starts.items():
-            store.resize_mapped(self._mine(name), rows[name] - start)
-        _processes.barrier("records-closed")
-        return load_records(self.folder)
+        with sink_errors("close", self.folder):
+            for name, count in rows.items():
+                file, start = self._ledger.mine(name)
+                store.resize_mapped(file, count - start)
+            _processes.barrier("records-closed")
+            return _join_all(self.folder, self._ledger.entries)
 
-    def _open_column(self, column: Column, done: int) -> None:
-        """Go on with the part that these processes were writing, or begin a new one."""
-        boxes = [[list(axis) for axis in box] for box in column.boxes]
-        entry = self._index.setdefault(
-            column.name, {"dtype": column.dtype.str, "shape": list(column.shape), "parts": []}
-        )
-        # A part begun after the checkpoint holds nothing that counts.
-        parts = entry["parts"] = [p for p in entry["parts"] if p["start"] < done or p["start"] == 0]
-        if not parts or parts[-1]["boxes"] != boxes:
-            files = [f"{column.name}.{done}.{p}-of-{len(boxes)}.npy" for p in range(len(boxes))]
-            if len(boxes) == 1 and not parts:
-                files = [f"{column.name}.npy"]
-            parts.append({"start": done, "boxes": boxes, "files": files})
-            shape = (column.rows - done, *column.local_shape)
-            self._maps[column.name] = store.create_mapped(
-                self._mine(column.name), shape, column.dtype
-            )
+    def _open_column(self, column: Column, goes_on: bool) -> None:
+        file, start = self._ledger.mine(column.name)
+        if goes_on:
+            store.resize_mapped(file, column.rows - start)
+            self._maps[column.name] = store.open_mapped(file, "r+")
         else:
-            path = self._mine(column.name)
-            store.resize_mapped(path, column.rows - parts[-1]["start"])
-            self._maps[column.name] = store.open_mapped(path, "r+")
-        self._starts[column.name] = parts[-1]["start"]
+            shape = (column.rows - start, *column.local_shape)
+            self._maps[column.name] = store.create_mapped(file, shape, column.dtype)
 
-    def _mine(self, name: str) -> Path:
-        """The file in which this process writes its part of a column."""
-        return self.folder / self._index[name]["parts"][-1]["files"][_processes.index()]
-
-    def _write_index(self, rows: Mapping[str, int]) -> None:
+    def _count(self, rows: Mapping[str, int]) -> None:
+        """Say how many rows count, when all processes have written them."""
+        self._ledger.count(rows)
         if _processes.index() == 0:
-            index = {name: {**entry, "rows": rows[name]} for name, entry in self._index.items()}
-            temporary = self._index_file.with_suffix(".tmp")
-            temporary.write_text(json.dumps(index, indent=1))
-            os.replace(temporary, self._index_file)
+            with atomic_write(self.folder / INDEX) as file:
+                file.write(json.dumps(to_plain(self._ledger.entries), indent=1).encode())
         _processes.barrier("records-index")
 
 
-def load_records(folder: str | Path) -> dict[str, np.ndarray]:
-    """Read what a `NpySink` wrote: arrays by name, whole, whoever wrote their parts.
+def load_npy(folder: Path) -> dict[str, np.ndarray]:
+    """The records of a `NpySink`, checked."""
+    entries = from_plain(folder / INDEX, parse(folder / INDEX))
+    ledger = _ledger(folder, entries)
+    for name in entries:
+        ledger.check(name)
+    return _join_all(folder, entries)
 
-    An array that one process wrote is memory-mapped. One with many parts is joined in memory.
-    A run that is not finished yields the rows that its newest checkpoint counts.
-    """
-    folder = Path(folder)
-    return {name: _join(folder, entry) for name, entry in _read_index(folder).items()}
+
+def _files(column: Column, start: int, first: bool) -> list[str]:
+    """Names for the files of a new part."""
+    count = len(column.boxes)
+    if count == 1 and first:
+        return [f"{column.name}.npy"]
+    return [f"{column.name}.{start}.{process}-of-{count}.npy" for process in range(count)]
 
 
-def _join(folder: Path, entry: dict[str, Any]) -> np.ndarray:
-    rows, parts = entry["rows"], entry["parts"]
-    if len(parts) == 1 and len(parts[0]["files"]) == 1:
-        return store.open_mapped(folder / parts[0]["files"][0], "r")[:rows]
-    joined = np.empty((rows, *entry["shape"]), np.dtype(entry["dtype"]))
-    stops = [part["start"] for part in parts[1:]] + [rows]
-    for part, stop in zip(parts, stops, strict=True):
-        for box, file in zip(part["boxes"], part["files"], strict=True):
-            where = tuple(slice(start, end) for start, end in box)
-            data = store.open_mapped(folder / file, "r")
-            joined[(slice(part["start"], stop), *where)] = data[: stop - part["start"]]
+def _ledger(folder: Path, entries: dict[str, Entry]) -> Ledger:
+    def read(entry: Entry, part: Part, box: int, first: int, stop: int) -> Iterator[np.ndarray]:
+        yield _open_file(folder, entry, part, box)[first:stop]
+
+    return Ledger(folder, entries, read)
+
+
+def _open_file(folder: Path, entry: Entry, part: Part, box: int) -> np.memmap:
+    """A file of a part, which must have the rows that count."""
+    file = folder / part.files[box]
+    with sink_errors("read", file):
+        mapped = store.open_mapped(file, "r")
+    whole = (part.rows, *part.local_shape(box))
+    if (mapped.dtype, mapped.shape[1:]) != (np.dtype(entry.dtype), whole[1:]) or (
+        len(mapped) < part.rows
+    ):
+        raise SinkError(
+            f"{file} is damaged: its header says {mapped.dtype}{list(mapped.shape)}, but it was "
+            f"written with at least {entry.dtype}{list(whole)}"
+        )
+    return mapped
+
+
+def _join_all(folder: Path, entries: dict[str, Entry]) -> dict[str, np.ndarray]:
+    return {name: _join(folder, entry) for name, entry in entries.items()}
+
+
+def _join(folder: Path, entry: Entry) -> np.ndarray:
+    if len(entry.parts) == 1 and len(entry.parts[0].files) == 1:
+        return _open_file(folder, entry, entry.parts[0], 0)[: entry.rows]
+    joined = np.empty((entry.rows, *entry.shape), np.dtype(entry.dtype))
+    for part, rows in entry.pieces(entry.rows):
+        for box, bounds in enumerate(part.boxes):
+            where = tuple(slice(start, stop) for start, stop in bounds)
+            data = _open_file(folder, entry, part, box)[:rows]
+            joined[(slice(part.start, part.start + rows), *where)] = data
     return joined
-
-
-def _counted(folder: Path) -> bool:
-    """Whether a checkpoint was ever made with these records."""
-    return any(entry["rows"] for entry in _read_index(folder).values())
-
-
-def _read_index(folder: Path) -> dict[str, Any]:
-    try:
-        return json.loads((folder / "index.json").read_text())
-    except FileNotFoundError as error:
-        raise SinkError(f"{folder} holds no records: it has no index.json") from error
-    except ValueError as error:
-        raise SinkError(f"{folder / 'index.json'} is damaged: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,8 @@ from jaxtyping import Array
 
 from worldloom import check, store
 from worldloom._errors import WorldloomError
-from worldloom._processes import agree, gather
+from worldloom._processes import gather, largest
+from worldloom._signals import exit_with_signal
 from worldloom.compile import count_compiles
 from worldloom.loop._checkpoint import Checkpoint, Keeper
 from worldloom.loop._interrupt import catch_interrupt
@@ -46,9 +48,15 @@ class FaultError(WorldloomError, RuntimeError):
 
 
 class RunInterrupted(WorldloomError, KeyboardInterrupt):
-    """Ctrl-C ended a run after the running chunk. `result` holds the run so far."""
+    """A signal ended a run after the running chunk.
+
+    Nobody need catch it: a process that it ends exits with 128 + the signal, 130 for Ctrl-C.
+    """
 
     result: RunResult
+    """The run so far."""
+    signal: signal.Signals
+    """What was sent: SIGINT (Ctrl-C), SIGTERM, SIGHUP, or one of `WORLDLOOM_SAVE_SIGNALS`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,29 +223,31 @@ class _Driver:
         began = time.perf_counter()
         self._begin(resume)
         self._progress.start(self._reached, self._length)
-        interrupted = False
-        try:
-            with catch_interrupt() as interrupt:
-                while self._sent < self._length and not self._halted and not interrupted:
+        asked = 0
+        with catch_interrupt() as interrupt:
+            try:
+                while self._sent < self._length and not self._halted and not asked:
                     before, self._pending = self._pending, self._send()
                     if before is not None:
                         self._receive(before)
                     if not self._pace.known:
                         self._drain()
-                    interrupted, save = map(bool, agree(interrupt.asked, self._due()))
-                    if save and not interrupted:
+                    asked, save = largest(interrupt.signal, self._due())
+                    if save and not asked:
                         self._drain()
                         self._save()
                 self._drain()
-        finally:
-            self._progress.stop()
-        if self._keeper is not None and not self._halted:
-            self._save()
-        result = self._result(time.perf_counter() - began)
-        if interrupted and self._sent < self._length:
-            self._raise_interrupted(result)
+            finally:
+                self._progress.stop()
+            if self._keeper is not None and not self._halted:
+                self._save()
+            result = self._result(time.perf_counter() - began)
+            (asked,) = largest(asked or interrupt.signal)
         if self._halted:
             self._raise_fault(result)
+        if asked:
+            interrupt.pass_on()
+            self._raise_interrupted(result, signal.Signals(asked))
         return result
 
     @property
@@ -346,15 +356,19 @@ class _Driver:
             run_seconds=seconds - self._compile_seconds,
         )
 
-    def _raise_interrupted(self, result: RunResult) -> None:
+    def _raise_interrupted(self, result: RunResult, asked: signal.Signals) -> None:
         where = "nothing is saved: a run that is given a checkpoint can go on"
         if self._keeper is not None:
             where = (
                 f"saved in {str(self._keeper.folder)!r}: the same command, or the same call with "
                 "resume=True, goes on from there"
             )
-        error = RunInterrupted(f"interrupted after {result.steps} of {self._length} steps; {where}")
-        error.result = result
+        how = "" if asked == signal.SIGINT else f" by {asked.name}"
+        error = RunInterrupted(
+            f"interrupted{how} after {result.steps} of {self._length} steps; {where}"
+        )
+        error.result, error.signal = result, asked
+        exit_with_signal(RunInterrupted)
         raise error
 
     def _raise_fault(self, result: RunResult) -> None:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from worldloom._errors import WorldloomError
 from worldloom.loop._records import Column
+from worldloom.store import StoreError
 
 
 class SinkError(WorldloomError, OSError):
     """Records cannot be written to, or read from, where they were said to be."""
+
+
+@contextlib.contextmanager
+def sink_errors(action: str, place: Path) -> Iterator[None]:
+    """Turn what a disk or a library says in the block into a `SinkError` that names the place."""
+    try:
+        yield
+    except SinkError:
+        raise
+    except (OSError, StoreError) as error:
+        raise SinkError(f"cannot {action} records in {place}: {error}") from error
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import jax
 
 from worldloom._errors import WorldloomError
+from worldloom._signals import exit_code
 from worldloom.mesh._start import abort, end_with_message, start
 
 
@@ -45,7 +46,7 @@ def joined(*, timeout: int = 300) -> Iterator[bool]:
         abort(exit.code if isinstance(exit.code, int) else int(exit.code is not None))
     except KeyboardInterrupt as stop:
         _say(str(stop) or "interrupted")
-        abort(130)
+        abort(exit_code(stop))
     except WorldloomError as error:
         _say(f"error: {error}")
         abort(1)

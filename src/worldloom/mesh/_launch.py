@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
+from worldloom._signals import ending_signals
 from worldloom.mesh import _reaper
 from worldloom.mesh._errors import LaunchError
 from worldloom.mesh._start import COORDINATOR, DEVICES, PROCESS, PROCESSES
 
 TIMED_OUT = 124
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def launch(
@@ -37,9 +37,10 @@ def launch(
     each line after the number of its process: `[1] loss 0.3`. They get no input.
 
     When a process fails, the others are ended, and a message says which failed and how. SIGINT,
-    SIGTERM and SIGHUP are forwarded once; a second signal kills. When this function has
-    returned, or the process that called it has died in whatever way, all are gone, along with
-    what they started (unless that left its process group).
+    SIGTERM, SIGHUP and the signals that `WORLDLOOM_SAVE_SIGNALS` names are forwarded once, and a
+    run saves itself; a second Ctrl-C kills. When this function has returned, or the process that
+    called it has died in whatever way, all are gone, along with what they started (unless that left
+    its process group).
 
     **Arguments:**
 
@@ -111,7 +112,7 @@ class _Workers:
         self._cleanup.close()
 
     def wait(self, timeout: float | int | None) -> int:
-        """Until all have ended, one has failed, time is over, or a signal came twice."""
+        """Until all have ended, one has failed, time is over, or Ctrl-C came after a signal."""
         started = time.monotonic()
         interrupted = 0
         while self._alive:
@@ -124,12 +125,14 @@ class _Workers:
             if kind == "unread":
                 return 128 + signal.SIGPIPE
             if kind == "signal":
-                if interrupted:
-                    self._say(f"{signal.Signals(which).name} again: all processes are killed.")
+                if not interrupted:
+                    interrupted = which
+                    self._signal_all(signal.Signals(which))
+                elif which == signal.SIGINT:
+                    self._say("SIGINT again: all processes are killed.")
                     self._grace = 0
                     return 128 + which
-                interrupted = which
-                self._signal_all(signal.Signals(which))
+                # Others come more than once when a scheduler signals a whole group of processes.
             else:
                 self._alive.discard(which)
                 if code != 0 and not interrupted:
@@ -229,13 +232,17 @@ class _Workers:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Signals become events. Only the main thread of a program can receive them."""
+        """Signals become events, but for those that are to be ignored, as under `nohup`.
+
+        Only the main thread of a program can receive them.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {
             number: signal.signal(number, lambda which, _: self._events.put(("signal", which, 0)))
-            for number in _FORWARDED
+            for number in ending_signals()
+            if signal.getsignal(number) is not signal.SIG_IGN
         }
         try:
             yield

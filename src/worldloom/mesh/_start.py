@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import jax
 
+from worldloom._signals import exit_code
 from worldloom.mesh._errors import StartError
 
 # Set by the launcher for the processes it starts; or by hand, then without the last.
@@ -189,4 +190,4 @@ def end_with_message(
             "another number of processes.",
             file=sys.stderr,
         )
-    abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+    abort(exit_code(error) if issubclass(kind, KeyboardInterrupt) else 1)

@@ -96,8 +96,9 @@ def load(
 
     - `path`: the file.
     - `like`: a template. `jax.ShapeDtypeStruct` leaves will do, as `jax.eval_shape` gives them.
-    - `max_bytes`: refuse a file whose arrays need more than this. Default: the memory of the
-      machine. Lower it for files from strangers.
+    - `max_bytes`: refuse a file whose arrays need more than this. Default: what this process can
+      have now, by the free memory of the machine, its container, and its limits. Lower it for
+      files from strangers.
 
     ```python
     import jax.numpy as jnp
@@ -114,7 +115,8 @@ def load(
         manifest = reader.manifest
         with reader.naming_flaws():
             _template.check(repr(str(path)), manifest.leaves, like)
-        return _template.fill(like, manifest.leaves, read_leaves([reader], max_bytes=max_bytes))
+        arrays = read_leaves([reader], max_bytes=max_bytes, copied=True)
+        return _template.fill(like, manifest.leaves, arrays)
 
 
 def _plain_tree(reader: Reader, max_bytes: int | None) -> Any:
@@ -130,7 +132,7 @@ def _plain_tree(reader: Reader, max_bytes: int | None) -> Any:
         for leaf in manifest.leaves:
             if leaf.kind == "key":
                 _template.abstract_keys(leaf)
-    arrays = read_leaves([reader], max_bytes=max_bytes)
+    arrays = read_leaves([reader], max_bytes=max_bytes, copied=False)
     values = [_plain_leaf(leaf, arrays.get(i)) for i, leaf in enumerate(manifest.leaves)]
     return put_together(manifest.tree, values)
 

@@ -23,6 +23,9 @@ LARGEST_FRAME = BLOCK + BLOCK // 128 + 512
 
 _WORKERS = min(8, os.cpu_count() or 1)
 
+BLOCKS_AT_ONCE = _WORKERS
+"""So many frames are read at once; each is in memory compressed, and as what it holds."""
+
 
 @dataclass(frozen=True)
 class Frame:

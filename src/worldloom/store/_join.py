@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from worldloom._memory import free_memory
 from worldloom.store._errors import ArgumentError, Flaw, TooLargeError
 from worldloom.store._format import Reader
+from worldloom.store._frames import BLOCK, BLOCKS_AT_ONCE, LARGEST_FRAME
 from worldloom.store._leaves import DTYPES, Leaf
 from worldloom.store._manifest import Part
 
 
-def read_leaves(readers: Sequence[Reader], *, max_bytes: int | None) -> dict[int, np.ndarray]:
+def read_leaves(
+    readers: Sequence[Reader], *, max_bytes: int | None, copied: bool
+) -> dict[int, np.ndarray]:
     """The elements of every leaf that has some, by leaf number.
 
     All readers must have the same leaves. Sizes and tilings are checked before anything is
     allocated; then each part is decompressed straight into its place where that is one run of
-    memory, and copied there where it is not.
+    memory, and copied there where it is not. `copied` says that the caller will copy the arrays,
+    one after the other, and let go of each.
     """
     leaves = readers[0].manifest.leaves
-    _refuse_huge(readers[0], max_bytes)
+    _refuse_huge(readers, max_bytes, copied)
     parts: dict[int, list[Part]] = {i: [] for i, leaf in enumerate(leaves) if leaf.has_data}
     for part in itertools.chain.from_iterable(reader.manifest.parts for reader in readers):
         parts[part.leaf].append(part)
@@ -31,8 +35,11 @@ def read_leaves(readers: Sequence[Reader], *, max_bytes: int | None) -> dict[int
         for number, found in parts.items():
             _check_tiling(leaves[number], found)
         arrays = {number: _allocate(leaves[number]) for number in parts}
-    for reader in readers:
-        _read_parts(reader, arrays)
+    try:
+        for reader in readers:
+            _read_parts(reader, arrays)
+    except MemoryError as error:
+        raise TooLargeError(f"{str(readers[0].path)!r} does not fit into memory.") from error
     with readers[0].naming_flaws():
         for number, array in arrays.items():
             if array.dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
@@ -54,17 +61,39 @@ def _read_parts(reader: Reader, arrays: dict[int, np.ndarray]) -> None:
         place[...] = box
 
 
-def _refuse_huge(reader: Reader, max_bytes: int | None) -> None:
-    if max_bytes is None:
-        max_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    elif max_bytes < 0:
-        raise ArgumentError(f"max_bytes is {max_bytes}; it must not be negative.")
-    need = sum(leaf.nbytes for leaf in reader.manifest.leaves)
-    if need > max_bytes:
+def _refuse_huge(readers: Sequence[Reader], max_bytes: int | None, copied: bool) -> None:
+    """Before anything is allocated: by the caller's limit, or by what there is to allocate."""
+    path, leaves = repr(str(readers[0].path)), readers[0].manifest.leaves
+    need = sum(leaf.nbytes for leaf in leaves)
+    if max_bytes is not None:
+        if max_bytes < 0:
+            raise ArgumentError(f"max_bytes is {max_bytes}; it must not be negative.")
+        if need > max_bytes:
+            raise TooLargeError(
+                f"{path} holds {need} bytes of arrays; the limit is {max_bytes}. "
+                "If you trust the file, pass a larger `max_bytes`."
+            )
+        return
+    # Beside the arrays there are blocks on their way, and copies.
+    most = need + min(need, BLOCKS_AT_ONCE * (BLOCK + LARGEST_FRAME))
+    if copied:
+        most += max((leaf.nbytes for leaf in leaves), default=0)
+    most += max(_scattered_bytes(reader) for reader in readers)
+    if most > (free := free_memory()):
         raise TooLargeError(
-            f"{str(reader.path)!r} holds {need} bytes of arrays; the limit is {max_bytes}. "
-            "If you trust the file, pass a larger `max_bytes`."
+            f"{path} holds {need} bytes of arrays, and to load them takes up to {most}; this "
+            f"process can have {free} bytes. Give it more memory."
         )
+
+
+def _scattered_bytes(reader: Reader) -> int:
+    """Bytes of the parts that are not one run of memory in their leaf."""
+    leaves = reader.manifest.leaves
+    return sum(
+        math.prod(part.shape) * DTYPES[leaves[part.leaf].dtype].itemsize
+        for part in reader.manifest.parts
+        if part.shape[1:] != leaves[part.leaf].shape[1:]
+    )
 
 
 def _allocate(leaf: Leaf) -> np.ndarray:

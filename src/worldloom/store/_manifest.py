@@ -13,6 +13,8 @@ from worldloom.store._frames import BLOCK, LARGEST_FRAME, Frame
 from worldloom.store._leaves import DTYPES, Kind, Leaf, decode_value, encode_value
 
 MAX_RANK = 64
+MAX_ENTRIES = 2_500_000
+"""Objects, lists and items of them. JSON takes a hundred bytes for one, and a microsecond."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,22 @@ def to_json(manifest: Manifest) -> bytes:
         "snapshot": manifest.origin and asdict(manifest.origin),
     }
     try:
-        return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
+        text = json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
     except RecursionError as error:
         raise UnstorableError("The tree or the meta mapping is nested too deeply.") from error
     except ValueError as error:  # an integer with more digits than Python converts
         raise UnstorableError(f"A value cannot be written to the manifest: {error}.") from error
+    if (count := _entries(text)) > MAX_ENTRIES:
+        raise UnstorableError(
+            f"The manifest would have {count} entries; at most {MAX_ENTRIES} are allowed. Stack "
+            "small leaves into larger arrays, or keep long lists out of the tree and meta."
+        )
+    return text
+
+
+def _entries(text: bytes) -> int:
+    """At least how many objects JSON makes of a text. Marks inside of strings count, too."""
+    return sum(text.count(mark) for mark in (b"[", b"{", b","))
 
 
 def structure_of(manifest: Manifest) -> bytes:
@@ -125,6 +138,8 @@ def from_json(text: bytes) -> Manifest:
     After this, every index is in range, every box lies inside its leaf, every number of frames
     fits its box, and no size is negative. Nothing has been allocated for the data.
     """
+    if (count := _entries(text)) > MAX_ENTRIES:
+        raise Flaw(f"its manifest has {count} entries, more than {MAX_ENTRIES}")
     try:
         document = json.loads(
             text.decode("ascii"), object_pairs_hook=_no_twins, parse_constant=_no_constants
@@ -139,7 +154,10 @@ def from_json(text: bytes) -> Manifest:
             "meta": dict(meta),
             "snapshot": origin,
         }:
-            leaves = tuple(_leaf(entry) for entry in leaf_entries)
+            try:
+                leaves = tuple(_leaf(entry) for entry in leaf_entries)
+            except RecursionError as error:
+                raise Flaw("the manifest has a value that is nested too deeply") from error
             if len({leaf.path for leaf in leaves}) != len(leaves):
                 raise Flaw("the manifest lists two leaves of the same path")
             parts = tuple(_part(entry, leaves) for entry in part_entries)

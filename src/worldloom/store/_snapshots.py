@@ -144,7 +144,7 @@ class Snapshots:
             manifest = readers[0].manifest
             with readers[0].naming_flaws():
                 check(f"Snapshot {str(readers[0].path.parent)!r}", manifest.leaves, like)
-            tree = fill(like, manifest.leaves, read_leaves(readers, max_bytes=None))
+            tree = fill(like, manifest.leaves, read_leaves(readers, max_bytes=None, copied=True))
             return tree, manifest.meta
 
     def read_meta(self, *, step: int | None = None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -81,8 +81,8 @@ def abstract_keys(leaf: Leaf) -> jax.ShapeDtypeStruct:
         ) from error
 
 
-def fill(like: Any, leaves: Sequence[Leaf], arrays: Mapping[int, np.ndarray]) -> Any:
-    """The tree of `like` with the checked content of the file."""
+def fill(like: Any, leaves: Sequence[Leaf], arrays: dict[int, np.ndarray]) -> Any:
+    """The tree of `like` with the checked content of the file. Lets go of `arrays` one by one."""
     numbers = {leaf.path: i for i, leaf in enumerate(leaves)}
 
     def one(path: Any, wanted: Any) -> Any:
@@ -92,7 +92,7 @@ def fill(like: Any, leaves: Sequence[Leaf], arrays: Mapping[int, np.ndarray]) ->
             return wanted
         if leaf.kind == "value":
             return leaf.value
-        return _place(arrays[number], leaf, wanted)
+        return _place(arrays.pop(number), leaf, wanted)
 
     return jax.tree.map_with_path(one, like)
 

@@ -5,7 +5,8 @@ import hypothesis.strategies as st
 import pytest
 
 from worldloom import batch
-from worldloom.batch._memory import _left_in_container, cache_bytes
+from worldloom._memory import left_in_container
+from worldloom.batch._memory import cache_bytes
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_the_tightest_control_group_bounds_what_is_left(tmp_path):
         (folder / "memory.max").write_text(f"{limit}\n")
         (folder / "memory.current").write_text(f"{used}\n")
         (folder / "memory.stat").write_text(f"anon 1\ninactive_file {files}\n")
-    assert _left_in_container(root, tmp_path / "membership") == [400]
+    assert left_in_container(root, tmp_path / "membership") == [400]
 
 
 def test_the_older_control_groups_are_read_too(tmp_path):
@@ -62,11 +63,11 @@ def test_the_older_control_groups_are_read_too(tmp_path):
     (folder / "memory.limit_in_bytes").write_text("500\n")
     (folder / "memory.usage_in_bytes").write_text("900\n")
     (folder / "memory.stat").write_text("inactive_file 0\n")
-    assert _left_in_container(tmp_path, tmp_path / "membership") == [0]
+    assert left_in_container(tmp_path, tmp_path / "membership") == [0]
 
 
 def test_no_control_groups_are_no_limit(tmp_path):
-    assert _left_in_container(tmp_path, tmp_path / "none") == []
+    assert left_in_container(tmp_path, tmp_path / "none") == []
 
 
 def test_the_last_cache_counts(tmp_path):

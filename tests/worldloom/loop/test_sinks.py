@@ -8,6 +8,7 @@ import worlds
 
 import worldloom as wl
 from worldloom.loop import _setup
+from worldloom.loop._ledger import Entry, Part, Sums, to_plain
 from worldloom.loop._records import Column
 
 
@@ -80,18 +81,24 @@ def test_records_cut_short_by_a_fault_are_valid_files(tmp_path):
 
 def test_parts_of_many_processes_are_joined(tmp_path):
     """Rows 0-3 written by two processes, rows 3-5 by one, as after a resume on fewer."""
-    halves = (((0, 2),), ((2, 4),))
+    halves = [[[0, 2]], [[2, 4]]]
     whole = np.arange(20, dtype=np.int32).reshape(5, 4)
-    parts = [
-        {"start": 0, "boxes": halves, "files": ["x.0.npy", "x.1.npy"]},
-        {"start": 3, "boxes": [[[0, 4]]], "files": ["x.3.npy"]},
-    ]
-    np.save(tmp_path / "x.0.npy", np.vstack([whole[:3, :2], np.full((2, 2), -1, np.int32)]))
-    np.save(tmp_path / "x.1.npy", whole[:3, 2:])
-    np.save(tmp_path / "x.3.npy", whole[3:])
-    index = {"x": {"rows": 5, "dtype": "<i4", "shape": [4], "parts": parts}}
+    parts = [Part(0, halves, ["x.0.npy", "x.1.npy"], 4), Part(3, [[[0, 4]]], ["x.3.npy"], 2)]
+    # The first process had begun a fourth row, which counts no more.
+    left, right = np.vstack([whole[:3, :2], np.full((1, 2), -1, np.int32)]), whole[:4, 2:]
+    for part, boxes in zip(parts, ([left, right], [whole[3:]]), strict=True):
+        for file, rows in zip(part.files, boxes, strict=True):
+            np.save(tmp_path / file, rows)
+            sums = Sums()
+            sums.add(rows)
+            part.sums.append(sums.blocks)
+    index = to_plain({"x": Entry("<i4", [4], parts)})
     (tmp_path / "index.json").write_text(json.dumps(index))
     np.testing.assert_array_equal(wl.load_records(tmp_path)["x"], whole)
+    left[1, 1] += 1
+    np.save(tmp_path / "x.0.npy", left)
+    with pytest.raises(wl.SinkError, match=r"x\.0\.npy: records 'x' are damaged: rows 0 to 2"):
+        wl.load_records(tmp_path)
 
 
 def test_zarr_chunks_are_never_shared_by_processes(tmp_path):
