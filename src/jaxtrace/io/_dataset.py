@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
+import weakref
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -36,11 +38,30 @@ class Dataset:
     - `geometry`: the axes of the grid, or points and simplices of the mesh.
     - `notes`: what was decided about the files, in words.
 
-    `len(dataset)` is the number of slices.
+    `len(dataset)` is the number of slices. NetCDF files stay open, and locked against writing,
+    until the dataset is closed: by `close()`, at the end of a `with` block, or when nothing refers
+    to it and its streamed fields any more. What is closed reads no more slices; fields that were
+    read stay.
+
+    ```python
+    import numpy as np
+    import xarray as xr
+    import jaxtrace as jt
+
+    x = np.linspace(0.0, 1.0, 5)
+    axes = {"time": [0.0, 1.0], "y": x, "x": x}
+    flow = xr.Dataset({n: (("time", "y", "x"), np.ones((2, 5, 5))) for n in "uv"}, coords=axes)
+    flow.to_netcdf("flow.nc")
+    with jt.open_dataset("flow.nc") as dataset:
+        field = dataset.field()
+    flow.to_netcdf("flow.nc")  # the file is free again
+    ```
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, files: contextlib.ExitStack | None = None):
         self._source = source
+        # Closed at the latest when the dataset is collected. It knows nothing of the dataset.
+        self._close = weakref.finalize(self, (files or contextlib.ExitStack()).close)
         self.format: str = source.format
         self.files: tuple[str, ...] = source.files
         self.times: np.ndarray = source.times
@@ -50,6 +71,16 @@ class Dataset:
         self.scalars: tuple[str, ...] = source.scalars
         self.geometry: Geometry = source.geometry
         self.notes: tuple[str, ...] = source.notes
+
+    def close(self) -> None:
+        """Close the files. An `xarray.Dataset` that was opened by its owner stays open."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def __len__(self) -> int:
         return len(self.times)
@@ -102,6 +133,11 @@ class Dataset:
         land.
         """
         i = self._index(i)
+        if not self._close.alive:
+            raise DataError(
+                f"slice {i}: the dataset is closed. Read what is needed before close(), or before "
+                "the end of its `with` block"
+            )
         velocity, scalars = self._source.read(i)
         dtype = float_dtype()
         checked = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from worldloom._reading import reading
 from worldloom.bench._machine import Machine
 from worldloom.bench._result import (
     Comparison,
@@ -219,11 +220,9 @@ class Record:
     def from_json(cls, path: str | Path) -> Record:
         """Read what `to_json` wrote."""
         document = read_json(path, _FORMAT, "a record of benchmarks")
-        try:
+        with reading(path, "a record of benchmarks", ComparisonFileError):
             findings = tuple(_findings(entry) for entry in document["findings"])
             return cls(findings, dict(document["failed"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ComparisonFileError(f"{path}: a damaged record ({error})") from error
 
     def markdown(self) -> str:
         """The record as a page: hardware, ratios, growth, figures, and the commands."""

@@ -99,7 +99,8 @@ def profile(folder: str | os.PathLike[str]) -> Iterator[Profile]:
     ```
     """
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    with disk_errors("write", target):
+        target.mkdir(parents=True, exist_ok=True)
     before = _traces(target)
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0  # frames of Python are many, and none is a kernel
