@@ -34,7 +34,7 @@ def reading(path: str | os.PathLike[str], what: str, error: type[WorldloomError]
         with reading("odd.json", "JSON", WorldloomError):
             json.loads("{")
     except WorldloomError as error:
-        assert str(error).startswith("odd.json: cannot be read as JSON: ")
+        assert str(error).startswith("odd.json: the file is damaged or not JSON, ")
     ```
     """
     try:
@@ -44,12 +44,16 @@ def reading(path: str | os.PathLike[str], what: str, error: type[WorldloomError]
     except MemoryError as cause:
         raise error(f"{path}: needs more memory than there is to be read as {what}") from cause
     except RecursionError as cause:
-        raise error(f"{path}: cannot be read as {what}: it is nested too deeply") from cause
+        raise error(
+            f"{path}: the file is damaged or not {what}: it is nested too deeply"
+        ) from cause
     except Exception as cause:
         why = " ".join(str(cause).split())[:300] or type(cause).__name__
         if isinstance(cause, LookupError | TypeError | AttributeError):
             why = f"{type(cause).__name__}: {why}"
-        raise error(f"{path}: cannot be read as {what}: {why}") from cause
+        raise error(
+            f"{path}: the file is damaged or not {what}, and cannot be read: {why}"
+        ) from cause
 
 
 def read_json(path: Path, error: type[WorldloomError]) -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 
 from jaxtrace._status import Status
 from jaxtrace.export._columns import block_shape, blocks, columns, known, native, take
-from jaxtrace.export._place import ZARR_MARK, ExportError, ending
+from jaxtrace.export._place import ZARR_MARK, ExportError, check_place, ending
+from jaxtrace.io._errors import DataError
 from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.tracking import Trajectory
 from worldloom._extras import import_extra
@@ -85,6 +86,7 @@ def write_netcdf(
     netcdf = import_extra("netCDF4", extra="trace", purpose="writing NetCDF")
     path = Path(path)
     ending(path, (".nc",))
+    check_place(path)
     variables = _variables(trajectory, coordinates, time_units, calendar)
     with replacing(path) as hidden, _full_disks(path), netcdf.Dataset(hidden, "w") as file:
         for name, size in _sizes(trajectory).items():
@@ -134,6 +136,7 @@ def write_zarr(
     zarr = import_extra("zarr", extra="trace", purpose="writing Zarr")
     path = Path(path)
     ending(path, (".zarr",))
+    check_place(path)
     variables = _variables(trajectory, coordinates, time_units, calendar)
     sizes = _sizes(trajectory)
     with replacing_folder(path, mark=ZARR_MARK) as hidden:
@@ -276,9 +279,12 @@ def _opened(path: Path) -> Any:
     kind = ending(path, (".nc", ".zarr"))
     if not path.exists():
         raise ExportError(f"there is no {str(path)!r}")
-    if kind == ".nc":
-        check_netcdf(path)
     engine = "netcdf4" if kind == ".nc" else "zarr"
+    if kind == ".nc":
+        try:
+            check_netcdf(path, repr(str(path)))
+        except DataError as error:
+            raise ExportError(f"{path} cannot be read: {error}") from error
     with reading(path, "NetCDF" if kind == ".nc" else "Zarr", ExportError):
         return xarray.open_dataset(path, engine=engine, decode_times=False)
 

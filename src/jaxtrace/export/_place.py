@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxtrace._errors import TraceError
+from worldloom.store import ForeignFileError
 from worldloom.store._files import check_folder_is_ours, real_place
 
 # In an array, where readers of Zarr look for chunks only; in the group it would be no array.
@@ -32,9 +33,16 @@ def check_place(path: Path) -> None:
     A folder is replaced only where nothing but older tracks of ours is in it.
     """
     kind = path.suffix.lower()
-    if kind == ".zarr":
-        check_folder_is_ours(path, mark=ZARR_MARK)
-    else:
-        real_place(path)
-    if kind == ".pvd":
-        check_folder_is_ours(path.with_suffix(""))
+    try:
+        if kind == ".zarr":
+            if path.exists() and not any((path / n).exists() for n in (".zgroup", "zarr.json")):
+                raise ExportError(
+                    f"{str(path)!r} is there and is no Zarr group; choose another name"
+                )
+            check_folder_is_ours(path, mark=ZARR_MARK)
+        else:
+            real_place(path)
+        if kind == ".pvd":
+            check_folder_is_ours(path.with_suffix(""))
+    except ForeignFileError as error:
+        raise ExportError(str(error)) from error

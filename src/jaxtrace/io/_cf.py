@@ -255,7 +255,7 @@ def open_files(files: Sequence[Path]) -> tuple[str, list[tuple[str, Any]]]:
     form = "Zarr" if zarr else "NetCDF"
     for i, path in enumerate(files):
         if not zarr:
-            check_netcdf(path)
+            check_netcdf(path, f"{path} (file {i})")
         with reading(f"{path} (file {i})", form, DataError):
             dataset = xarray.open_dataset(path, decode_times=False, cache=False, **options)
         opened.append((str(path), dataset))

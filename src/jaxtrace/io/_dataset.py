@@ -7,7 +7,7 @@ import inspect
 import itertools
 import weakref
 from collections.abc import Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Dataset:
         """Close the files. An `xarray.Dataset` that was opened by its owner stays open."""
         self._close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Dataset:
         return self
 
     def __exit__(self, *error: object) -> None:

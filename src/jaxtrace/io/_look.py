@@ -29,12 +29,12 @@ class _Looker:
         self._one = threading.Lock()
         atexit.register(self.end)
 
-    def ask(self, kind: str, path: Path) -> Any:
+    def ask(self, kind: str, path: Path, where: str) -> Any:
         """What a look at a file finds out; an error where the file ends or stops the process."""
         with self._one:
-            return self._ask(kind, path)
+            return self._ask(kind, path, where)
 
-    def _ask(self, kind: str, path: Path) -> Any:
+    def _ask(self, kind: str, path: Path, where: str) -> Any:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -47,14 +47,14 @@ class _Looker:
         if line:
             answer = json.loads(line)
             if "error" in answer:
-                raise _damaged(path, answer["error"])
+                raise _damaged(where, answer["error"])
             return answer["found"]
         self.end()
         if late:
-            raise _damaged(path, f"{_LIBRARIES[kind]} does not come to an end with it")
+            raise _damaged(where, f"{_LIBRARIES[kind]} does not come to an end with it")
         code = process.returncode
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        raise _damaged(path, f"it crashes {_LIBRARIES[kind]} ({how})")
+        raise _damaged(where, f"it crashes {_LIBRARIES[kind]} ({how})")
 
     def _running(self) -> subprocess.Popen[str]:
         # A process that was forked from ours must not take the answers to our questions.
@@ -80,7 +80,7 @@ class _Looker:
 _shared = _Looker()
 
 
-def look(kind: str, path: Path) -> Any:
+def look(kind: str, path: Path, where: str) -> Any:
     """Let the reader of a kind of files open one in another process first.
 
     What crashes or hangs there is a `DataError` here.
@@ -88,14 +88,15 @@ def look(kind: str, path: Path) -> Any:
     **Arguments:**
 
     - `kind`: `"netcdf"`: the HDF5 of netCDF-4, metadata only. `"vtk"`: VTK's old format, all of it.
+    - `where`: opens the message of an error.
 
     **Returns:**
 
     The time in the file, for `"vtk"`; `None` where it has none.
     """
-    return _shared.ask(kind, path)
+    return _shared.ask(kind, path, where)
 
 
-def _damaged(path: Path, why: str) -> DataError:
+def _damaged(where: str, why: str) -> DataError:
     why = " ".join(why.split())
-    return DataError(f"{path}: the file is damaged or not what its name says: {why}")
+    return DataError(f"{where}: the file is damaged or not what its name says: {why}")

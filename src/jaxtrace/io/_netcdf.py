@@ -24,24 +24,24 @@ class _Flaw(Exception):
     """What is wrong with a header."""
 
 
-def check_netcdf(path: Path) -> None:
+def check_netcdf(path: Path, where: str) -> None:
     """Refuse a NetCDF file that would crash or stop its reader, or take all memory.
 
     The header of a classic file is read here; a file of another kind is opened in another process
-    first.
+    first. `where` opens the message of an error.
     """
     if not path.is_file():
-        raise DataError(f"{path}: expected a file")
+        raise DataError(f"{where}: expected a file")
     with path.open("rb") as file:
         if file.read(3) != b"CDF":
-            look("netcdf", path)
+            look("netcdf", path, where)
             return
         file.seek(0)
         try:
             _Header(file, path.stat().st_size).check()
         except _Flaw as flaw:
             raise DataError(
-                f"{path}: the file is damaged or not what its name says: {flaw}"
+                f"{where}: the file is damaged or not what its name says: {flaw}"
             ) from flaw
 
 

@@ -48,7 +48,7 @@ class Header:
 def header(path: Path) -> Header:
     """Arrays and times of a file, without its data where the format allows it."""
     if path.suffix.lower() == ".vtk":
-        time = look("vtk", path)
+        time = look("vtk", path, str(path))
         return Header(None, () if time is None else (time,))
     with _quiet(path):
         reader = _reader(path)

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from worldloom._errors import WorldloomError
+from worldloom.store._files import disk_errors
 from worldloom.watch._tables import print_table
 
 
