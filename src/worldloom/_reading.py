@@ -37,6 +37,7 @@ def reading(path: str | os.PathLike[str], what: str, error: type[WorldloomError]
         assert str(error).startswith("odd.json: the file is damaged or not JSON, ")
     ```
     """
+    damaged = f"{path}: the file is damaged or not {what}"
     try:
         yield
     except WorldloomError:

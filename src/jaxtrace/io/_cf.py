@@ -22,6 +22,7 @@ from jaxtrace.io._source import Slice
 from jaxtrace.io._units import EARTH_RADIUS, rate
 from worldloom._extras import import_extra
 from worldloom._reading import reading
+from worldloom._way import way
 
 
 class CfSeries:
@@ -137,7 +138,8 @@ class CfSeries:
             raise DataError(
                 f"{where}: {variable.name!r} has dimensions {found}, {u.name!r} has {wanted}; "
                 "expected values at the same places (an A-grid). Interpolate staggered components "
-                "to one grid first, or leave one out with velocity=('u', 'v')"
+                "to one grid first, or leave one out"
+                + way(" with velocity=('u', 'v')", " with --velocity u v")
             )
 
     def _conversions(self, first: Any, where: str, notes: list[str]) -> dict[str, Any]:
@@ -154,7 +156,8 @@ class CfSeries:
                 if axis.angle:
                     message = (
                         f"{name} has units {units!r} and {axis.name} is in degrees: {name} is "
-                        "taken as m/s. Set its attribute 'units', or use convert_units=False"
+                        "taken as m/s. Set its attribute 'units'"
+                        + way(", or use convert_units=False")
                     )
                     warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
                 notes.append(f"{name} has units {units!r}: taken as m/s")
@@ -167,8 +170,12 @@ class CfSeries:
             else:
                 raise DataError(
                     f"{where}: {name} is in {units!r}, but {axis.name} measures a {axis.measure}; "
-                    "convert one of them, leave this component out with velocity=('u', 'v'), or "
-                    "use convert_units=False"
+                    "convert one of them"
+                    + way(
+                        ", leave this component out with velocity=('u', 'v'), or use "
+                        "convert_units=False",
+                        ", or leave this component out with --velocity u v",
+                    )
                 )
         return factors
 

@@ -18,6 +18,7 @@ from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry
 from jaxtrace.io._source import Slice, Source
+from worldloom._way import way
 from worldloom.batch import format_bytes
 
 Steps: TypeAlias = slice | Sequence[int] | None
@@ -179,7 +180,7 @@ class Dataset:
         if scalar is not None and scalar not in self.scalars:
             raise DataError(
                 f"scalar={scalar!r}: the dataset reads {list(self.scalars)}; name it in "
-                "open_dataset(..., scalars=(...,))"
+                + way("open_dataset(..., scalars=(...,))", "--scalars")
             )
         self._check_options(TimeSeriesField if scattered else self.geometry.makes, options)
         chosen = self._steps(steps)
@@ -288,14 +289,17 @@ class Dataset:
         fit = max((limit - self.geometry.nbytes) // each, 0)
         if window == "auto" and fit >= 4:
             return fit // 2
-        advice = f"take at most {fit} with steps=..., " if fit else ""
+        advice = way(f"take at most {fit} with steps=..., ") if fit else ""
         if window is None and fit >= 4:
-            advice += f"stream them with window={fit // 2}, "
+            some = fit // 2
+            advice += way(
+                f"stream them with window={some}, ", f"stream them with --window {some}, "
+            )
         raise DataError(
             f"{held} slices of {format_bytes(each)} and {format_bytes(self.geometry.nbytes)} for "
             f"the {self.kind} need {format_bytes(need)}, more than memory_limit_gb allows "
-            f"({format_bytes(limit)}): {advice}or raise the limit with "
-            "jaxtrace.configure(memory_limit_gb=...)"
+            f"({format_bytes(limit)}): {advice}{'or ' if advice else ''}raise the limit"
+            + way(" with jaxtrace.configure(memory_limit_gb=...)", " with --memory-limit-gb")
         )
 
     def _check(self, values: np.ndarray, name: str, i: int) -> None:

@@ -68,6 +68,9 @@ def _unexpected(error: Exception, words: list[str]) -> str:
     """What to say of an error that nobody expected: what, where, and how to see more."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.strerror}: {str(error.filename)!r}; --debug shows where"
+    named = [name for name in os.environ if name.isupper() and "_" in name and name in str(error)]
+    if named:
+        return f"environment variable {named[0]}={os.environ[named[0]]!r}: {error}"
     known = itertools.takewhile(str.isalpha, words[:2])
     what = " ".join(str(error).split())[:500]
     named = f"unexpected {type(error).__name__} in `{' '.join(('worldloom', *known))}`"

@@ -14,6 +14,7 @@ from jaxtyping import Array
 from worldloom import check
 from worldloom._errors import WorldloomError
 from worldloom._processes import agree, gather
+from worldloom._way import way
 from worldloom.compile import count_compiles
 from worldloom.loop._checkpoint import Checkpoint, Keeper
 from worldloom.loop._interrupt import catch_interrupt
@@ -326,9 +327,8 @@ class _Driver:
     def _raise_interrupted(self, result: RunResult) -> None:
         where = "nothing is saved: a run that is given a checkpoint can go on"
         if self._keeper is not None:
-            where = (
-                f"saved in {str(self._keeper.folder)!r}: the same command, or the same call with "
-                "resume=True, goes on from there"
+            where = f"saved in {str(self._keeper.folder)!r}: the same " + way(
+                "call with resume=True goes on from there", "command goes on from there"
             )
         error = RunInterrupted(f"interrupted after {result.steps} of {self._length} steps; {where}")
         error.result = result
