@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 from worldloom._errors import WorldloomError
 
@@ -45,19 +42,9 @@ def reading(path: str | os.PathLike[str], what: str, error: type[WorldloomError]
     except MemoryError as cause:
         raise error(f"{path}: needs more memory than there is to be read as {what}") from cause
     except RecursionError as cause:
-        raise error(
-            f"{path}: the file is damaged or not {what}: it is nested too deeply"
-        ) from cause
+        raise error(f"{damaged}: it is nested too deeply") from cause
     except Exception as cause:
         why = " ".join(str(cause).split())[:300] or type(cause).__name__
         if isinstance(cause, LookupError | TypeError | AttributeError):
             why = f"{type(cause).__name__}: {why}"
-        raise error(
-            f"{path}: the file is damaged or not {what}, and cannot be read: {why}"
-        ) from cause
-
-
-def read_json(path: Path, error: type[WorldloomError]) -> Any:
-    """What a JSON file holds."""
-    with reading(path, "JSON", error):
-        return json.loads(path.read_text(encoding="utf-8"))
+        raise error(f"{damaged}, and cannot be read: {why}") from cause

@@ -157,7 +157,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
 def _steps(when: Mapping[str, Any]) -> float:
     """How many steps a run takes, about."""
     if when["n_timesteps"] is not None:
-        return when["n_timesteps"]
+        return float(when["n_timesteps"])
     start, end = when["time_span"]
     return abs(end - start) / abs(when["dt"]) if when["dt"] else 0.0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -32,27 +31,29 @@ class _Looker:
     def ask(self, kind: str, path: Path, where: str) -> Any:
         """What a look at a file finds out; an error where the file ends or stops the process."""
         with self._one:
-            return self._ask(kind, path, where)
+            try:
+                return self._ask(kind, path, where)
+            except DataError:
+                raise
+            except BaseException:  # its answer would be taken for that to the next question
+                self.end()
+                raise
 
     def _ask(self, kind: str, path: Path, where: str) -> Any:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
         limit = SECONDS + path.stat().st_size / BYTES_PER_SECOND
-        print(json.dumps([kind, str(path)]), file=process.stdin, flush=True)
-        with selectors.DefaultSelector() as ready:
-            ready.register(process.stdout, selectors.EVENT_READ)
-            late = not ready.select(limit)
-        line = "" if late else process.stdout.readline()
-        if line:
+        print(json.dumps([kind, str(path), limit]), file=process.stdin, flush=True)
+        if line := process.stdout.readline():
             answer = json.loads(line)
             if "error" in answer:
                 raise _damaged(where, answer["error"])
             return answer["found"]
+        code = process.wait()
         self.end()
-        if late:
+        if code == -signal.SIGXCPU:
             raise _damaged(where, f"{_LIBRARIES[kind]} does not come to an end with it")
-        code = process.returncode
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         raise _damaged(where, f"it crashes {_LIBRARIES[kind]} ({how})")
 

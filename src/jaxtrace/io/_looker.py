@@ -1,13 +1,14 @@
 """A program that opens files with readers in C, so that a crash or a hang of theirs ends only it.
 
-Started by `_look`, in a process of its own: a line `[kind, path]` in, a line with an error or with
-what was found out.
+Started by `_look`, in a process of its own: a line `[kind, path, seconds]` in, a line with an error
+or with what was found out.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import sys
@@ -24,9 +25,9 @@ def main() -> None:
     for stream in (1, 2):
         os.dup2(silence, stream)  # what the readers print is no answer
     for line in sys.stdin:
-        kind, path = json.loads(line)
+        kind, path, seconds = json.loads(line)
         try:
-            _limit_memory(os.path.getsize(path))
+            _limit(os.path.getsize(path), seconds)
             answer: dict[str, Any] = {"found": _LOOKS[kind](path)}
         except MemoryError:
             answer = {"error": "it asks for more memory than a file of its size can need"}
@@ -35,11 +36,19 @@ def main() -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
 
-def _limit_memory(size: int) -> None:
-    """A file that claims to be large must not take the machine's memory with it."""
-    with contextlib.suppress(OSError, ValueError):  # a stricter limit is in force
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (_ROOM + _ROOM_PER_BYTE * size, hard))
+def _limit(size: int, seconds: float) -> None:
+    """A file must not take the machine's memory, nor its processor for ever.
+
+    Seconds of the processor are counted: a slow disk or a busy machine says nothing about a file.
+    """
+    memory = _ROOM + _ROOM_PER_BYTE * size
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    for limit, value in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, math.ceil(used + seconds)),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # a stricter limit is in force
+            resource.setrlimit(limit, (value, resource.getrlimit(limit)[1]))
 
 
 def _netcdf(path: str) -> None:

@@ -16,6 +16,7 @@ from jaxtrace.io._dataset import Dataset
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._vtk_series import VtkSeries
 from worldloom._reading import reading
+from worldloom._way import way
 
 
 def open_dataset(
@@ -119,8 +120,8 @@ def load_optimized_dataset(
         raise DataError(f"max_time_steps={max_time_steps}: expected 1 or more")
     if dtype is not None and np.dtype(dtype) != float_dtype():
         raise DataError(
-            f"dtype={dtype!r}, but fields are {float_dtype().name}: call "
-            f"jaxtrace.configure(dtype={dtype!r}) first"
+            f"dtype={dtype!r}, but fields are {float_dtype().name}"
+            + way(f": call jaxtrace.configure(dtype={dtype!r}) first")
         )
     with open_dataset(pattern, **options) as dataset:
         steps = _kept(len(dataset), max_time_steps, keep)

@@ -103,7 +103,7 @@ def check_outputs(config: Any) -> None:
                 )
             mark.check(path)
             _try(path)
-        except OSError as error:
+        except (OSError, WorldloomError) as error:
             why = str(error) if isinstance(error, WorldloomError) else _reason(error, path)
             raise OutputError(f"--{name.replace('_', '-')}: {why}") from error
 

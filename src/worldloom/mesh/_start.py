@@ -156,8 +156,8 @@ def _number(variable: str) -> int:
     text = os.environ.get(variable, "")
     if not text.isdecimal() or (variable != PROCESS and int(text) < 1):
         raise StartError(
-            f"{COORDINATOR} is set but {variable}={text!r} is not a number that fits. Both are set by "
-            "worldloom launch: start this process through it, set both, or unset them."
+            f"{COORDINATOR} is set but {variable}={text!r} is not a number that fits. Both are set "
+            "by worldloom launch: start this process through it, set both, or unset them."
         )
     return int(text)
 
