@@ -119,9 +119,12 @@ def _run(words: list[str]) -> int:
 
 def _read(file: str) -> int:
     """Every slice of a flow, as a program in Python reads it; errors told as `main` tells them."""
+    import logging
+
     import jaxtrace
     from worldloom import WorldloomError
 
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # as `main` does
     try:
         with jaxtrace.open_dataset(file) as flow:
             for i in range(len(flow)):

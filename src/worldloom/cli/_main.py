@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in ours
     if debug:
         words = [word for word in ours if word != "--debug"] + words[len(ours) :]
+    else:
+        # Zarr reads in tasks, and asyncio logs the traceback of each that was given up.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     try:
         code = _dispatch(words)
         sys.stdout.flush()

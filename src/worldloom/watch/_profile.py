@@ -14,7 +14,6 @@ from typing import Any
 import jax
 
 from worldloom._errors import WorldloomError
-from worldloom.store._files import disk_errors
 from worldloom.watch._tables import print_table
 
 
@@ -100,8 +99,11 @@ def profile(folder: str | os.PathLike[str]) -> Iterator[Profile]:
     ```
     """
     target = Path(folder)
-    with disk_errors("write", target):
+    try:
         target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ProfileError(f"the folder {str(target)!r} cannot be made: {reason}") from error
     before = _traces(target)
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0  # frames of Python are many, and none is a kernel
