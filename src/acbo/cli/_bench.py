@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
-from worldloom.cli import Command
+from worldloom.cli import Command, OutputFolder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Bench:
     quick: bool = False
     """Few rounds and small sizes."""
 
-    out: Path = Path("out/bench")
+    out: Annotated[Path, OutputFolder()] = Path("out/bench")
     """Folder for the JSON, the picture and the report page."""
 
 

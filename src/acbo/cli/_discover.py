@@ -10,7 +10,7 @@ import tyro
 
 from acbo._errors import AcboWarning
 from acbo.cli._options import as_text, check_page, load_surrogate
-from worldloom.cli import Command, UsageError, plain_warnings
+from worldloom.cli import Command, OutputFile, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     from acbo.discovery import Discovery
@@ -29,6 +29,9 @@ class Discover:
     """What was set from outside: a column of DATA that names the variable of each row (empty:
     none; `a;b`: two), or a file of 0 and 1 with the columns of DATA."""
 
+    encoding: str = "utf-8"
+    """Of a .csv, .tsv or .txt file that is not UTF-8, such as latin-1."""
+
     target: str = ""
     """Tell the probable causes of this variable only."""
 
@@ -41,7 +44,7 @@ class Discover:
     json: bool = False
     """Print everything as JSON."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, OutputFile(), tyro.conf.arg(aliases=["-o"])] = None
     """Also write a page with a drawing of the graph: .html."""
 
     surrogate: Path | None = None
@@ -62,7 +65,7 @@ def run(config: Discover) -> None:
         from acbo.data import read_data
         from acbo.discovery import discover
 
-        dataset = read_data(config.data, config.interventions or None)
+        dataset = read_data(config.data, config.interventions or None, encoding=config.encoding)
         target = dataset.names[dataset.index(config.target)] if config.target else ""
         found = discover(dataset, acyclic=config.acyclic, network=network)
     if config.json:

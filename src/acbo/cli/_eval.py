@@ -17,7 +17,7 @@ from acbo.cli._options import (
     load_surrogate,
     told_by_flags,
 )
-from worldloom.cli import Command, UsageError
+from worldloom.cli import Command, OutputFile, UsageError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Eval:
     json: bool = False
     """Print the tables as JSON."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, OutputFile(), tyro.conf.arg(aliases=["-o"])] = None
     """Also write a page with reliability and regret: .html."""
 
     surrogate: Path | None = None

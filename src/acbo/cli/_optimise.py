@@ -16,7 +16,7 @@ from acbo.cli._options import (
     load_surrogate,
     told_by_flags,
 )
-from worldloom.cli import FileCommand, UsageError
+from worldloom.cli import FileCommand, OutputFile, UsageError
 
 if TYPE_CHECKING:
     from acbo.optimise import Problem
@@ -52,7 +52,7 @@ class Optimise:
     json: bool = False
     """Print everything as JSON."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, OutputFile(), tyro.conf.arg(aliases=["-o"])] = None
     """Also write a page with a replay: .html."""
 
     surrogate: Path | None = None

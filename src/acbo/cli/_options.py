@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from worldloom._reading import reading
 from worldloom.cli import UsageError
 
 if TYPE_CHECKING:
@@ -58,8 +59,10 @@ def save_network(path: Path, network: Any, about: dict[str, Any]) -> None:
     import equinox as eqx
 
     from worldloom import store
+    from worldloom.store._files import disk_errors
 
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with disk_errors("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     store.save(path, eqx.filter(network, eqx.is_array), meta=about, level=9)
 
 
@@ -73,8 +76,10 @@ def load_surrogate(path: Path | None) -> Surrogate | None:
     from acbo.surrogate import Surrogate, SurrogateConfig
     from worldloom import store
 
-    sizes = SurrogateConfig(**_sizes(path, "surrogate"))
-    template = eqx.filter_eval_shape(lambda: Surrogate(sizes, key=jax.random.key(0)))
+    given = _sizes(path, "surrogate")
+    with reading(path, "a surrogate", UsageError):
+        sizes = SurrogateConfig(**given)
+        template = eqx.filter_eval_shape(lambda: Surrogate(sizes, key=jax.random.key(0)))
     return store.load(path, template)
 
 
@@ -89,9 +94,10 @@ def load_policy(path: Path | None) -> PolicyNetwork | None:
     from worldloom import store
 
     sizes = _sizes(path, "policy")
-    template = eqx.filter_eval_shape(
-        lambda: PolicyNetwork(sizes["tokens"], hidden=sizes["hidden"], key=jax.random.key(0))
-    )
+    with reading(path, "a policy", UsageError):
+        template = eqx.filter_eval_shape(
+            lambda: PolicyNetwork(sizes["tokens"], hidden=sizes["hidden"], key=jax.random.key(0))
+        )
     return store.load(path, template)
 
 
@@ -110,4 +116,6 @@ def _sizes(path: Path, kind: str) -> dict[str, Any]:
     about = store.read_meta(path)
     if about.get("network") != kind:
         raise UsageError(f"{flag} {str(path)!r}: expected the file of a {kind}; {made}")
+    if not isinstance(about.get("sizes"), dict):
+        raise UsageError(f"{flag} {str(path)!r}: the file does not say the sizes of its {kind}")
     return about["sizes"]

@@ -17,6 +17,7 @@ from acbo.cli._options import (
 )
 from worldloom.cli import (
     Command,
+    OutputFolder,
     UsageError,
     naming_options,
     options_of,
@@ -43,7 +44,7 @@ class Train:
     ] = "surrogate"
     """The network that finds graphs, or the one that chooses interventions."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("out/acbo")
+    out: Annotated[Path, OutputFolder(), tyro.conf.arg(aliases=["-o"])] = Path("out/acbo")
     """Folder for the network (surrogate.loom, policy.loom) and the page of its training."""
 
     steps: int = 2000
@@ -83,7 +84,7 @@ class Train:
     surrogate: Path | None = None
     """Policy: the surrogate to look through, instead of the one in the package."""
 
-    checkpoint: Path | None = None
+    checkpoint: Annotated[Path | None, OutputFolder()] = None
     """A folder to save the run in. A run that finds itself there goes on, bit for bit."""
 
     save_seconds: float = 60.0

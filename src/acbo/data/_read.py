@@ -21,6 +21,7 @@ def read_data(
     interventions: Any = None,
     *,
     names: Sequence[str] | None = None,
+    encoding: str = "utf-8",
 ) -> Dataset:
     """Samples from a file, a data frame or an array, checked.
 
@@ -40,6 +41,7 @@ def read_data(
         - a sequence of such entries, one a row.
 
     - `names`: what to call the variables of an array, or of a file without names.
+    - `encoding`: of text files, such as `"latin-1"`.
 
     Refused, with the column and the row: missing and infinite values, text, constant columns,
     columns whose spread float32 cannot hold, equal names, a single variable, no rows, masks of
@@ -54,7 +56,7 @@ def read_data(
     assert data.intervened.tolist() == [[False, False], [False, False], [True, False]]
     ```
     """
-    table = read_table(source, "source")
+    table = read_table(source, "source", encoding)
     if names is not None:
         table = _renamed(table, tuple(names))
     column = None
@@ -70,7 +72,7 @@ def read_data(
     if column is not None:
         mask = _from_entries(column, table.names, shape)
     else:
-        mask = _mask(interventions, table, shape)
+        mask = _mask(interventions, table, shape, encoding)
     return make(table.names, values, mask)
 
 
@@ -82,7 +84,9 @@ def _renamed(table: Table, names: tuple[str, ...]) -> Table:
     return Table(names, table.columns)
 
 
-def _mask(interventions: Any, table: Table, shape: tuple[int, int]) -> Bool[np.ndarray, "n d"]:
+def _mask(
+    interventions: Any, table: Table, shape: tuple[int, int], encoding: str
+) -> Bool[np.ndarray, "n d"]:
     if interventions is None:
         return np.zeros(shape, bool)
     if isinstance(interventions, str) and Path(interventions).suffix == "":
@@ -91,7 +95,7 @@ def _mask(interventions: Any, table: Table, shape: tuple[int, int]) -> Bool[np.n
             f"the columns are {', '.join(table.names)}"
         )
     if isinstance(interventions, str | Path) or is_frame(interventions):
-        return _matched(read_table(interventions, "interventions"), table.names, shape)
+        return _matched(read_table(interventions, "interventions", encoding), table.names, shape)
     array = np.asarray(interventions, dtype=None if _rectangular(interventions) else object)
     if array.ndim == 1 and array.dtype.kind in "OUST":
         return _from_entries(array, table.names, shape)

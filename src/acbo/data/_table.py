@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from jaxtyping import Float
 
 from acbo._errors import DataError
 from worldloom._extras import import_extra
+from worldloom._reading import reading
+from worldloom._way import way
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,10 +54,10 @@ def is_frame(source: Any) -> bool:
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
-def read_table(source: Any, argument: str) -> Table:
-    """The columns of a file, a data frame or an array."""
+def read_table(source: Any, argument: str, encoding: str = "utf-8") -> Table:
+    """The columns of a file, a data frame or an array; `encoding` is that of a text file."""
     if isinstance(source, str | Path):
-        return _file(Path(source), argument)
+        return _file(Path(source), argument, encoding)
     if is_frame(source):
         names = tuple(str(name) for name in source.columns)
         return Table(names, tuple(source.iloc[:, j].to_numpy() for j in range(len(names))))
@@ -66,23 +70,26 @@ def read_table(source: Any, argument: str) -> Table:
     return Table(made_up_names(array.shape[1]), tuple(array.T), named=False)
 
 
-def _file(path: Path, argument: str) -> Table:
+def _file(path: Path, argument: str, encoding: str) -> Table:
     if not path.is_file():
         raise DataError(f"{argument} is {str(path)!r}: there is no such file")
     suffix = path.suffix.lower()
     if suffix in (".parquet", ".pq"):
         parquet = import_extra("pyarrow.parquet", extra="causal", purpose="reading Parquet files")
-        table = parquet.read_table(path)
-        columns = tuple(column.to_numpy(zero_copy_only=False) for column in table.itercolumns())
-        return Table(tuple(table.column_names), columns)
+        with reading(path, "a Parquet file", DataError):
+            table = parquet.read_table(path)
+            columns = tuple(column.to_numpy(zero_copy_only=False) for column in table.itercolumns())
+            return Table(tuple(table.column_names), columns)
     if suffix in (".csv", ".tsv", ".txt"):
-        return _csv(path, argument, "\t" if suffix == ".tsv" else ",")
+        return _csv(path, argument, "\t" if suffix == ".tsv" else ",", encoding)
     raise DataError(f"{argument} is {path.name!r}; files end in .csv, .tsv or .parquet")
 
 
-def _csv(path: Path, argument: str, delimiter: str) -> Table:
-    with path.open(newline="", encoding="utf-8-sig") as stream:
-        rows = [row for row in csv.reader(stream, delimiter=delimiter) if row]
+def _csv(path: Path, argument: str, delimiter: str, encoding: str) -> Table:
+    text = _decoded(path, argument, encoding)
+    with reading(path, "a table of text", DataError):
+        lines = io.StringIO(text, newline="")
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     if not rows:
         raise DataError(f"{argument} is {path.name!r}, which is empty")
     width = len(rows[0])
@@ -97,6 +104,27 @@ def _csv(path: Path, argument: str, delimiter: str) -> Table:
     body = rows[1:] if named else rows
     columns = tuple(np.array([row[j] for row in body], object) for j in range(width))
     return Table(names, columns, named)
+
+
+def _decoded(path: Path, argument: str, encoding: str) -> str:
+    """The text of a file."""
+    with reading(path, "a file", DataError):
+        content = path.read_bytes()
+    try:
+        known = codecs.lookup(encoding).name
+        return content.decode("utf-8-sig" if known == "utf-8" else known)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        advice = way(
+            "; name its encoding, as in encoding='latin-1' or encoding='utf-16'",
+            "; name its encoding, as in --encoding latin-1 or --encoding utf-16",
+        )
+        raise DataError(
+            f"{argument} is {path.name!r}: byte 0x{content[error.start]:02x} in line {line} is no "
+            f"text in {encoding}{advice}"
+        ) from error
+    except (LookupError, UnicodeError) as error:
+        raise DataError(f"encoding {encoding!r} is not one that Python knows") from error
 
 
 def _is_number(text: str) -> bool:
@@ -117,7 +145,7 @@ def _numbers(argument: str, name: str, column: np.ndarray) -> Float[np.ndarray, 
         try:
             # Empty cells and None are missing values, which are refused later, by row.
             numbers[row] = np.nan if cell is None or cell == "" else float(cell)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"{argument}: column {name!r} holds {cell!r} in row {row} (counted from 0), which "
                 "is not a number; encode or drop the column"

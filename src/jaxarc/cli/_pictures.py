@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import Command, OutputFile, UsageError
 
 PaletteName = Literal["arc", "colour-blind"]
 _TASK = tyro.conf.arg(metavar="TASK")
@@ -66,7 +66,7 @@ class Render:
     task: Annotated[str, _TASK, tyro.conf.Positional]
     """The id of a task, such as 007bbfb7, or a JSON file with one."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    out: Annotated[Path, OutputFile(), tyro.conf.arg(aliases=["-o"])]
     """The picture to write: .svg, .png, or .gif for one that moves."""
 
     palette: PaletteName = "arc"
@@ -109,7 +109,7 @@ class Replay:
     run: Annotated[Path, tyro.conf.arg(metavar="RUN"), tyro.conf.Positional]
     """A recording, as `Recording.save` wrote it, or a folder with one."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("replay.html")
+    out: Annotated[Path, OutputFile(), tyro.conf.arg(aliases=["-o"])] = Path("replay.html")
     """The page to write."""
 
     title: str = "Episodes"

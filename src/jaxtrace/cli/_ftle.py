@@ -18,7 +18,7 @@ from jaxtrace.cli._options import (
     check_ending,
     field,
 )
-from worldloom.cli import FileCommand, UsageError, plain_warnings
+from worldloom.cli import FileCommand, OutputFile, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class Ftle(Clock, Flow):
     boundary: Walls = "none"
     """What the sides of the domain do."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("ftle.png")
+    out: Annotated[Path, OutputFile(), tyro.conf.arg(aliases=["-o"])] = Path("ftle.png")
     """What to write: .png, .svg or .pdf for a picture of two axes, .nc for the numbers."""
 
     def __post_init__(self) -> None:
@@ -110,8 +110,8 @@ def _axes(resolution: tuple[int, ...], bounds: list[list[float]]) -> list[np.nda
 
 
 def _write(out: Path, table: np.ndarray, axes: list, span: tuple[float, float]) -> None:
-    from jaxtrace.export._place import replacing
     from worldloom._extras import import_extra
+    from worldloom.store._files import replacing
 
     with replacing(out) as hidden:
         if out.suffix.lower() == ".nc":

@@ -10,7 +10,7 @@ import tyro
 
 from jaxtrace._errors import TraceWarning
 from jaxtrace.cli._options import Flow, check_ending
-from worldloom.cli import Command, UsageError, plain_warnings
+from worldloom.cli import Command, OutputFile, UsageError, plain_warnings
 
 if TYPE_CHECKING:
     from jaxtrace.tracking import Trajectory
@@ -53,7 +53,7 @@ def find_tracks(files: tuple[str, ...]) -> Trajectory | None:
 class View(Flow):
     """What `worldloom trace view` does."""
 
-    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])] = Path("tracks.html")
+    out: Annotated[Path, OutputFile(), tyro.conf.arg(aliases=["-o"])] = Path("tracks.html")
     """The page to write."""
 
     title: str = ""
@@ -96,7 +96,9 @@ def _follow(config: View) -> Trajectory:
     from jaxtrace.cli._run import Run, follow
 
     inherited = {f.name: getattr(config, f.name) for f in dataclasses.fields(Flow)}
-    return follow(Run(**inherited, seeds=Seeds(count=config.particles)), config.open())
+    return follow(
+        Run(**inherited, out=(config.out,), seeds=Seeds(count=config.particles)), config.open()
+    )
 
 
 COMMANDS = (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from worldloom.cli import UsageError
+from worldloom._reading import reading
+from worldloom.cli import OutputFile, UsageError, check_room
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +19,28 @@ if TYPE_CHECKING:
     from jaxtrace.io import Dataset
 
 Walls = Literal["none", "reflective", "periodic", "clamping", "absorbing", "outflow"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrackFile(OutputFile):
+    """A file of tracks, or the folder that some endings stand for."""
+
+    def check(self, path: Path) -> None:
+        """See `OutputFile`; a folder of older tracks may be replaced."""
+        from jaxtrace.export._place import check_place
+
+        check_place(path)
+        check_room(path, self.room)
+
+
+def check_sizes(out: Sequence[Path], particles: int, dim: int, records: float) -> None:
+    """Refuse tracks for which there is no room, before they are computed.
+
+    Times, positions, status and ages are counted, uncompressed where the format has no choice.
+    """
+    for path in out:
+        squeezed = {".nc": 0.1, ".zarr": 0.1, ".html": 0.0}.get(path.suffix.lower(), 1.0)
+        check_room(path, 2**20 + squeezed * particles * records * (4 * dim + 5))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,12 +138,11 @@ def _read_seeds(path: Path) -> np.ndarray:
 
     if not path.is_file():
         raise UsageError(f"seeds.file: there is no file {str(path)!r}")
-    try:
+    with reading(f"seeds.file {str(path)!r}", "rows of numbers", UsageError):
         if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
+            # Mapped, so that a header which claims more than the file has is refused.
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False), np.float64)
         return np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, ndmin=2)
-    except ValueError as error:
-        raise UsageError(f"seeds.file {str(path)!r}: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True)

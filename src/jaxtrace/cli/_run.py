@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -13,13 +14,16 @@ from jaxtrace.cli._options import (
     Clock,
     Flow,
     Seeds,
+    TrackFile,
     Walls,
     boundary,
     check_ending,
+    check_sizes,
     field,
 )
 from worldloom.cli import (
     FileCommand,
+    OutputFolder,
     UsageError,
     naming_options,
     options_of,
@@ -51,7 +55,9 @@ ENDINGS = (".nc", ".zarr", ".pvd", ".vtp", ".html")
 class Run(Clock, Flow):
     """What `worldloom trace run` does."""
 
-    out: Annotated[tuple[Path, ...], tyro.conf.arg(aliases=["-o"])] = (Path("tracks.nc"),)
+    out: Annotated[tuple[Path, ...], TrackFile(), tyro.conf.arg(aliases=["-o"])] = (
+        Path("tracks.nc"),
+    )
     """What to write, one file or several: .nc or .zarr for xarray, .pvd or .vtp for ParaView, .html
     to look at."""
 
@@ -88,7 +94,7 @@ class Run(Clock, Flow):
     window: int | None = None
     """Hold so many slices of the flow in memory at a time, and read others as they are needed."""
 
-    checkpoint: Path | None = None
+    checkpoint: Annotated[Path | None, OutputFolder()] = None
     """A folder to save the run in. A run that finds itself there goes on, alone or with up to
     eight processes."""
 
@@ -162,11 +168,8 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     )
     every = config.save_every or recorded.get("save_every")
     if every is None:
-        steps = when["n_timesteps"]
-        if steps is None:
-            start, end = when["time_span"]
-            steps = abs(end - start) / abs(when["dt"])
-        every = max(1, round(steps / 200))
+        every = max(1, round(_steps(when) / 200))
+    check_sizes(config.out, len(seeds), dataset.dim, _steps(when) // every + 2)
     saved = None
     if config.checkpoint is not None:
         options = options_of(config, without=_FREE) | {"save_every": every, "key": key}
@@ -176,6 +179,14 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     return tracker.track_particles(
         seeds, **when, release_times=release, save_every=every, progress="tracking"
     )
+
+
+def _steps(when: Mapping[str, Any]) -> float:
+    """How many steps a run takes, about."""
+    if when["n_timesteps"] is not None:
+        return float(when["n_timesteps"])
+    start, end = when["time_span"]
+    return abs(end - start) / abs(when["dt"]) if when["dt"] else 0.0
 
 
 def summary(tracks: Trajectory) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,14 @@ import numpy as np
 
 from jaxtrace._status import Status
 from jaxtrace.export._columns import block_shape, blocks, columns, known, native, take
-from jaxtrace.export._place import ExportError, ending, replacing
+from jaxtrace.export._place import ZARR_MARK, ExportError, check_place, ending
+from jaxtrace.io._errors import DataError
+from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.tracking import Trajectory
 from worldloom._extras import import_extra
+from worldloom._reading import reading
+from worldloom.batch import format_bytes
+from worldloom.store._files import replacing, replacing_folder
 
 _AXES = {
     "x": {"axis": "X"},
@@ -79,8 +86,9 @@ def write_netcdf(
     netcdf = import_extra("netCDF4", extra="trace", purpose="writing NetCDF")
     path = Path(path)
     ending(path, (".nc",))
+    check_place(path)
     variables = _variables(trajectory, coordinates, time_units, calendar)
-    with replacing(path) as hidden, netcdf.Dataset(hidden, "w", format="NETCDF4") as file:
+    with replacing(path) as hidden, _full_disks(path), netcdf.Dataset(hidden, "w") as file:
         for name, size in _sizes(trajectory).items():
             file.createDimension(name, size)
         made = {}
@@ -101,6 +109,18 @@ def write_netcdf(
     return path
 
 
+@contextlib.contextmanager
+def _full_disks(path: Path) -> Iterator[None]:
+    """The NetCDF library says "HDF error" where it cannot write."""
+    try:
+        yield
+    except RuntimeError as error:
+        free = format_bytes(shutil.disk_usage(path.parent).free)
+        raise ExportError(
+            f"{str(path)!r} cannot be written ({error}); {free} are free on that disk"
+        ) from error
+
+
 def write_zarr(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
@@ -116,11 +136,10 @@ def write_zarr(
     zarr = import_extra("zarr", extra="trace", purpose="writing Zarr")
     path = Path(path)
     ending(path, (".zarr",))
-    if path.exists() and not any((path / name).exists() for name in (".zgroup", "zarr.json")):
-        raise ExportError(f"{str(path)!r} is there and is no Zarr group; choose another name")
+    check_place(path)
     variables = _variables(trajectory, coordinates, time_units, calendar)
     sizes = _sizes(trajectory)
-    with replacing(path) as hidden:
+    with replacing_folder(path, mark=ZARR_MARK) as hidden:
         # Version 2 of the format: every xarray opens it, its metadata in one file.
         group = zarr.create_group(hidden, zarr_format=2, attributes=_attributes(trajectory))
         made = {}
@@ -241,7 +260,8 @@ def read(path: str | os.PathLike[str]) -> Trajectory:
                 f"{str(path)!r} holds no tracks: expected featureType='trajectory' and the "
                 f"dimensions trajectory and time, found {dict(data.sizes)}"
             )
-        return _from_dataset(data, path)
+        with reading(path, "tracks", ExportError):
+            return _from_dataset(data, path)
 
 
 def holds_tracks(path: str | os.PathLike[str]) -> bool:
@@ -260,10 +280,13 @@ def _opened(path: Path) -> Any:
     if not path.exists():
         raise ExportError(f"there is no {str(path)!r}")
     engine = "netcdf4" if kind == ".nc" else "zarr"
-    try:
+    if kind == ".nc":
+        try:
+            check_netcdf(path, repr(str(path)))
+        except DataError as error:
+            raise ExportError(f"{path} cannot be read: {error}") from error
+    with reading(path, "NetCDF" if kind == ".nc" else "Zarr", ExportError):
         return xarray.open_dataset(path, engine=engine, decode_times=False)
-    except (OSError, ValueError) as error:
-        raise ExportError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def _from_dataset(data: Any, path: Path) -> Trajectory:

@@ -1,15 +1,16 @@
-"""Where a file goes: its ending, and a place beside it until it is whole."""
+"""Where tracks go: the ending of a file, and what may be replaced."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from jaxtrace._errors import TraceError
-from worldloom.store._files import disk_errors, sync_folder
+from worldloom.store import ForeignFileError
+from worldloom.store._files import check_folder_is_ours, real_place
+
+# In an array, where readers of Zarr look for chunks only; in the group it would be no array.
+ZARR_MARK = "trajectory/.written"
 
 
 class ExportError(TraceError):
@@ -26,25 +27,22 @@ def ending(path: Path, known: Sequence[str]) -> str:
     return found
 
 
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A hidden place beside `path`, for a file or a folder, that takes its place at the end.
+def check_place(path: Path) -> None:
+    """Refuse a place where tracks cannot be written, before there are any.
 
-    Whatever happens before leaves what was there as it was.
+    A folder is replaced only where nothing but older tracks of ours is in it.
     """
-    with disk_errors("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        hidden = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-        old = path.with_name(f".{path.name}.{os.getpid()}.old")
-        try:
-            yield hidden
-            if path.is_dir():
-                os.replace(path, old)
-            os.replace(hidden, path)
-        finally:
-            for leftover in (hidden, old):
-                if leftover.is_dir():
-                    shutil.rmtree(leftover)
-                else:
-                    leftover.unlink(missing_ok=True)
-        sync_folder(path.parent)
+    kind = path.suffix.lower()
+    try:
+        if kind == ".zarr":
+            if path.exists() and not any((path / n).exists() for n in (".zgroup", "zarr.json")):
+                raise ExportError(
+                    f"{str(path)!r} is there and is no Zarr group; choose another name"
+                )
+            check_folder_is_ours(path, mark=ZARR_MARK)
+        else:
+            real_place(path)
+        if kind == ".pvd":
+            check_folder_is_ours(path.with_suffix(""))
+    except ForeignFileError as error:
+        raise ExportError(str(error)) from error

@@ -10,10 +10,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from jaxtrace.export._columns import BLOCK_BYTES, columns, known, native, part, take
-from jaxtrace.export._place import ExportError, ending, replacing
+from jaxtrace.export._place import check_place, ending
 from jaxtrace.export._vtp import Array, PolyData, whole
 from jaxtrace.tracking import Trajectory
-from worldloom.store._files import atomic_write
+from worldloom.store._files import atomic_write, replacing, replacing_folder
 
 
 def write_vtk(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
@@ -39,7 +39,9 @@ def write_vtk(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
     ```
     """
     path = Path(path)
-    if ending(path, (".pvd", ".vtp")) == ".pvd":
+    kind = ending(path, (".pvd", ".vtp"))
+    check_place(path)
+    if kind == ".pvd":
         _write_series(trajectory, path)
     else:
         with replacing(path) as hidden:
@@ -50,12 +52,10 @@ def write_vtk(trajectory: Trajectory, path: str | os.PathLike[str]) -> Path:
 
 def _write_series(trajectory: Trajectory, path: Path) -> None:
     folder = path.with_suffix("")
-    _refuse_foreign(folder)
     shown = known(trajectory)
     digits = max(4, len(str(trajectory.T - 1)))
     names = [f"{folder.name}_{i:0{digits}d}.vtp" for i in range(trajectory.T)]
-    with replacing(folder) as hidden:
-        hidden.mkdir()
+    with replacing_folder(folder) as hidden:
         for i, name in enumerate(names):
             _points(trajectory, i, np.flatnonzero(shown[i])).write(hidden / name)
     entries = "\n".join(
@@ -67,22 +67,6 @@ def _write_series(trajectory: Trajectory, path: Path) -> None:
             '<?xml version="1.0"?>\n'
             '<VTKFile type="Collection" version="1.0" byte_order="LittleEndian">\n'
             f"  <Collection>\n{entries}\n  </Collection>\n</VTKFile>\n".encode()
-        )
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """A folder of that name is replaced only if nothing but an older series is in it."""
-    if not folder.exists():
-        return
-    foreign = [
-        file.name
-        for file in (folder.iterdir() if folder.is_dir() else [folder])
-        if not (file.name.startswith(f"{folder.name}_") and file.suffix == ".vtp")
-    ]
-    if foreign:
-        raise ExportError(
-            f"the series would replace the folder {str(folder)!r}, which holds {foreign[0]!r}; "
-            "choose another name, or move it away"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxtrace.export._cf import write_netcdf, write_zarr
-from jaxtrace.export._place import ending
+from jaxtrace.export._place import check_place, ending
 from jaxtrace.export._vtk import write_vtk
 from jaxtrace.tracking import Trajectory
 
@@ -28,6 +28,7 @@ def write(
     arguments are those of `write_netcdf`; files for ParaView have no place for them.
     """
     kind = ending(Path(path), ENDINGS)
+    check_place(Path(path))
     if kind == ".html":
         from jaxtrace.visualization import write_viewer
 

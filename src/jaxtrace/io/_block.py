@@ -81,6 +81,33 @@ class Block:
             return len(self.types)
         return int(np.prod([max(n - 1, 1) for n in self.shape]))
 
+    def flaw(self) -> str:
+        """What contradicts itself, in words; empty for a sound block."""
+        sizes = {"points": self.count, "cells": self.cell_count}
+        for place, arrays in (("points", self.point_data), ("cells", self.cell_data)):
+            for name, values in arrays.items():
+                if len(values) != sizes[place]:
+                    return f"{name!r} has {len(values)} values for {sizes[place]} {place}"
+        if self.extent is not None:
+            if min(self.shape) < 0:
+                return f"its extent is {self.extent}"
+            if self.axes is not None and self.shape != tuple(map(len, self.axes)):
+                return f"{self.shape} nodes, but axes of {tuple(map(len, self.axes))}"
+            if self.points is not None and len(self.points) != np.prod(self.shape):
+                return f"{self.shape} nodes, but {len(self.points)} points"
+        if self.types is None or self.offsets is None or self.connectivity is None:
+            return ""
+        steps, ends = np.diff(self.offsets), self.offsets[[0, -1]]
+        if len(steps) != len(self.types) or (steps < 0).any():
+            return f"the corners of {len(self.types)} cells are not one after the other"
+        if ends.min() < 0 or ends.max() > len(self.connectivity):
+            return f"cells have corners up to {ends.max()}, there are {len(self.connectivity)}"
+        if len(self.connectivity) and not 0 <= self.connectivity.min() <= (
+            last := self.connectivity.max()
+        ) < max(self.count, 1):
+            return f"a corner of a cell is point {last}, there are {self.count} points"
+        return ""
+
     def fingerprint(self) -> int:
         """Changes when a point or a cell does."""
         parts = (self.points, self.types, self.offsets, self.connectivity, *(self.axes or ()))

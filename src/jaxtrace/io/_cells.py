@@ -69,6 +69,9 @@ def corners(
             )
         kind, order = KINDS[int(number)]
         which = np.flatnonzero(types == number)
+        fewest = int(np.diff(offsets)[which].min())
+        if fewest <= max(order):
+            raise DataError(f"{where}: a cell that is a {kind} has only {fewest} points")
         found.append((kind, which, connectivity[offsets[which][:, None] + np.array(order)]))
     highest = max((DIMENSION[kind] for kind, _, _ in found), default=0)
     return [part for part in found if DIMENSION[part[0]] == highest]

@@ -16,10 +16,13 @@ from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._cf_names import choose
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry, Grid
+from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.io._series import ZARR
 from jaxtrace.io._source import Slice
 from jaxtrace.io._units import EARTH_RADIUS, rate
 from worldloom._extras import import_extra
+from worldloom._reading import reading
+from worldloom._way import way
 
 
 class CfSeries:
@@ -88,11 +91,9 @@ class CfSeries:
         """See `Source`."""
         which, k = self._moments[i]
         where, dataset = self._datasets[which]
-        try:
+        with reading(f"{where} (slice {i})", self.format, DataError):
             parts = {r: self._values(dataset[name], k) for r, name in self._along.items()}
             scalars = {name: self._values(dataset[name], k) for name in self.scalars}
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise DataError(f"{where} (slice {i}): cannot be read: {error}") from error
         some = next(iter(parts.values()))
         still = np.where(np.isnan(some), some, 0)
         stack = [parts[r] * self._factors[r] if r in parts else still for r in self._axes]
@@ -137,7 +138,8 @@ class CfSeries:
             raise DataError(
                 f"{where}: {variable.name!r} has dimensions {found}, {u.name!r} has {wanted}; "
                 "expected values at the same places (an A-grid). Interpolate staggered components "
-                "to one grid first, or leave one out with velocity=('u', 'v')"
+                "to one grid first, or leave one out"
+                + way(" with velocity=('u', 'v')", " with --velocity u v")
             )
 
     def _conversions(self, first: Any, where: str, notes: list[str]) -> dict[str, Any]:
@@ -154,7 +156,8 @@ class CfSeries:
                 if axis.angle:
                     message = (
                         f"{name} has units {units!r} and {axis.name} is in degrees: {name} is "
-                        "taken as m/s. Set its attribute 'units', or use convert_units=False"
+                        "taken as m/s. Set its attribute 'units'"
+                        + way(", or use convert_units=False")
                     )
                     warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
                 notes.append(f"{name} has units {units!r}: taken as m/s")
@@ -167,8 +170,12 @@ class CfSeries:
             else:
                 raise DataError(
                     f"{where}: {name} is in {units!r}, but {axis.name} measures a {axis.measure}; "
-                    "convert one of them, leave this component out with velocity=('u', 'v'), or "
-                    "use convert_units=False"
+                    "convert one of them"
+                    + way(
+                        ", leave this component out with velocity=('u', 'v'), or use "
+                        "convert_units=False",
+                        ", or leave this component out with --velocity u v",
+                    )
                 )
         return factors
 
@@ -252,12 +259,11 @@ def open_files(files: Sequence[Path]) -> tuple[str, list[tuple[str, Any]]]:
     zarr = files[0].suffix.lower() in ZARR
     options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "netcdf4"}
     opened = []
+    form = "Zarr" if zarr else "NetCDF"
     for i, path in enumerate(files):
-        try:
+        if not zarr:
+            check_netcdf(path, f"{path} (file {i})")
+        with reading(f"{path} (file {i})", form, DataError):
             dataset = xarray.open_dataset(path, decode_times=False, cache=False, **options)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise DataError(
-                f"{path} (file {i}): the file is damaged or not what its name says: {error}"
-            ) from error
         opened.append((str(path), dataset))
-    return ("Zarr" if zarr else "NetCDF"), opened
+    return form, opened

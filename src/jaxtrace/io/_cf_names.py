@@ -8,6 +8,15 @@ from typing import Any
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._velocity import COMPONENT_NAMES, STANDARD_NAMES, by_name, listing
+from worldloom._way import way
+
+
+def say_which() -> str:
+    """How to name the velocity, as the end of a sentence."""
+    return way(
+        "; say which with velocity=('u', 'v') or velocity=('u', 'v', 'w')",
+        "; say which with --velocity u v or --velocity u v w",
+    )
 
 
 def choose(
@@ -17,9 +26,11 @@ def choose(
     if wanted is not None:
         names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
         if len(names) not in (2, 3):
+            example = way(", as in velocity=('u', 'v')", ", as in --velocity u v")
             raise DataError(
-                f"{where}: velocity={wanted!r}: expected the names of two or three variables, as "
-                f"in velocity=('u', 'v'). There are: {listing(arrays)}"
+                f"{where}: velocity={wanted!r}: expected the names of two or three variables"
+                f"{example}. There are: "
+                f"{listing(arrays)}"
             )
         for name in names:
             by_name(arrays, name, where)
@@ -36,12 +47,12 @@ def choose(
         if len(groups) > 1 or any(len(named[n]) > 1 for g in groups for n in g if n in named):
             choices = sorted({one for g in groups for n in g for one in named.get(n, [])})
             raise DataError(
-                f"{where}: {choices} are more than one velocity; say which with "
-                f"velocity=('u', 'v'). There are: {listing(arrays)}"
+                f"{where}: {choices} are more than one velocity"
+                f"{say_which()}. There are: {listing(arrays)}"
             )
         if groups:
             return tuple(named[name][0] for name in groups[0] if name in named)
     raise DataError(
-        f"{where}: no variables are obviously the velocity; say which with velocity=('u', 'v') or "
-        f"velocity=('u', 'v', 'w'). There are: {listing(arrays)}"
+        f"{where}: no variables are obviously the velocity"
+        f"{say_which()}. There are: {listing(arrays)}"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
+import weakref
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +18,7 @@ from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry
 from jaxtrace.io._source import Slice, Source
+from worldloom._way import way
 from worldloom.batch import format_bytes
 
 Steps: TypeAlias = slice | Sequence[int] | None
@@ -36,11 +39,30 @@ class Dataset:
     - `geometry`: the axes of the grid, or points and simplices of the mesh.
     - `notes`: what was decided about the files, in words.
 
-    `len(dataset)` is the number of slices.
+    `len(dataset)` is the number of slices. NetCDF files stay open, and locked against writing,
+    until the dataset is closed: by `close()`, at the end of a `with` block, or when nothing refers
+    to it and its streamed fields any more. What is closed reads no more slices; fields that were
+    read stay.
+
+    ```python
+    import numpy as np
+    import xarray as xr
+    import jaxtrace as jt
+
+    x = np.linspace(0.0, 1.0, 5)
+    axes = {"time": [0.0, 1.0], "y": x, "x": x}
+    flow = xr.Dataset({n: (("time", "y", "x"), np.ones((2, 5, 5))) for n in "uv"}, coords=axes)
+    flow.to_netcdf("flow.nc")
+    with jt.open_dataset("flow.nc") as dataset:
+        field = dataset.field()
+    flow.to_netcdf("flow.nc")  # the file is free again
+    ```
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, files: contextlib.ExitStack | None = None):
         self._source = source
+        # Closed at the latest when the dataset is collected. It knows nothing of the dataset.
+        self._close = weakref.finalize(self, (files or contextlib.ExitStack()).close)
         self.format: str = source.format
         self.files: tuple[str, ...] = source.files
         self.times: np.ndarray = source.times
@@ -50,6 +72,16 @@ class Dataset:
         self.scalars: tuple[str, ...] = source.scalars
         self.geometry: Geometry = source.geometry
         self.notes: tuple[str, ...] = source.notes
+
+    def close(self) -> None:
+        """Close the files. An `xarray.Dataset` that was opened by its owner stays open."""
+        self._close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def __len__(self) -> int:
         return len(self.times)
@@ -102,6 +134,11 @@ class Dataset:
         land.
         """
         i = self._index(i)
+        if not self._close.alive:
+            raise DataError(
+                f"slice {i}: the dataset is closed. Read what is needed before close(), or before "
+                "the end of its `with` block"
+            )
         velocity, scalars = self._source.read(i)
         dtype = float_dtype()
         checked = {}
@@ -143,7 +180,7 @@ class Dataset:
         if scalar is not None and scalar not in self.scalars:
             raise DataError(
                 f"scalar={scalar!r}: the dataset reads {list(self.scalars)}; name it in "
-                "open_dataset(..., scalars=(...,))"
+                + way("open_dataset(..., scalars=(...,))", "--scalars")
             )
         self._check_options(TimeSeriesField if scattered else self.geometry.makes, options)
         chosen = self._steps(steps)
@@ -252,14 +289,17 @@ class Dataset:
         fit = max((limit - self.geometry.nbytes) // each, 0)
         if window == "auto" and fit >= 4:
             return fit // 2
-        advice = f"take at most {fit} with steps=..., " if fit else ""
+        advice = way(f"take at most {fit} with steps=..., ") if fit else ""
         if window is None and fit >= 4:
-            advice += f"stream them with window={fit // 2}, "
+            some = fit // 2
+            advice += way(
+                f"stream them with window={some}, ", f"stream them with --window {some}, "
+            )
         raise DataError(
             f"{held} slices of {format_bytes(each)} and {format_bytes(self.geometry.nbytes)} for "
             f"the {self.kind} need {format_bytes(need)}, more than memory_limit_gb allows "
-            f"({format_bytes(limit)}): {advice}or raise the limit with "
-            "jaxtrace.configure(memory_limit_gb=...)"
+            f"({format_bytes(limit)}): {advice}{'or ' if advice else ''}raise the limit"
+            + way(" with jaxtrace.configure(memory_limit_gb=...)", " with --memory-limit-gb")
         )
 
     def _check(self, values: np.ndarray, name: str, i: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from jaxtrace.io._cf import CfSeries, open_files
 from jaxtrace.io._dataset import Dataset
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._vtk_series import VtkSeries
+from worldloom._reading import reading
+from worldloom._way import way
 
 
 def open_dataset(
@@ -62,13 +65,20 @@ def open_dataset(
             )
         name = str(source.encoding.get("source", "xarray.Dataset"))
         opened = [(name, source)]
-        return Dataset(CfSeries(opened, "xarray", velocity, scalars, times, convert_units))
+        with reading(name, "a flow", DataError):
+            return Dataset(CfSeries(opened, "xarray", velocity, scalars, times, convert_units))
     files = _series.find(source)
     suffixes = {path.suffix.lower() for path in files}
     if suffixes <= {*_series.NETCDF} or suffixes <= {*_series.ZARR}:
         form, opened = open_files(files)
-        return Dataset(CfSeries(opened, form, velocity, scalars, times, convert_units))
-    return Dataset(VtkSeries(files, velocity, scalars, times))
+        with contextlib.ExitStack() as closing:
+            for _, one in opened:
+                closing.callback(one.close)
+            with reading(files[0], form, DataError):
+                series = CfSeries(opened, form, velocity, scalars, times, convert_units)
+            return Dataset(series, closing.pop_all())
+    with reading(files[0], "a flow", DataError):
+        return Dataset(VtkSeries(files, velocity, scalars, times))
 
 
 def load_optimized_dataset(
@@ -110,12 +120,12 @@ def load_optimized_dataset(
         raise DataError(f"max_time_steps={max_time_steps}: expected 1 or more")
     if dtype is not None and np.dtype(dtype) != float_dtype():
         raise DataError(
-            f"dtype={dtype!r}, but fields are {float_dtype().name}: call "
-            f"jaxtrace.configure(dtype={dtype!r}) first"
+            f"dtype={dtype!r}, but fields are {float_dtype().name}"
+            + way(f": call jaxtrace.configure(dtype={dtype!r}) first")
         )
-    dataset = open_dataset(pattern, **options)
-    steps = _kept(len(dataset), max_time_steps, keep)
-    return dataset.field(steps=steps, scattered=scattered)
+    with open_dataset(pattern, **options) as dataset:
+        steps = _kept(len(dataset), max_time_steps, keep)
+        return dataset.field(steps=steps, scattered=scattered)
 
 
 def _kept(count: int, most: int, keep: str) -> list[int]:

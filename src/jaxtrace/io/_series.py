@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from jaxtrace.io._errors import DataError
+from worldloom._reading import reading
 
 PARALLEL = (".pvtu", ".pvti", ".pvtr", ".pvts")
 NETCDF = (".nc", ".nc4", ".cdf", ".netcdf")
@@ -96,10 +97,8 @@ def _natural(path: Path) -> list[Any]:
 
 
 def _parse(path: Path) -> ElementTree.Element:
-    try:
+    with reading(path, "XML", DataError):
         return ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
-        raise DataError(f"{path}: the file is damaged or not XML: {error}") from error
 
 
 def _pvd(path: Path) -> list[Entry]:
@@ -124,11 +123,9 @@ def _pvd(path: Path) -> list[Entry]:
 
 
 def _json(path: Path) -> list[Entry]:
-    try:
-        files = json.loads(path.read_text())["files"]
+    with reading(path, "a list of files and times", DataError):
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
         return [Entry((path.parent / one["name"],), float(one["time"])) for one in files]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: not a list of files and times: {error!r}") from error
 
 
 def _with_pieces(entry: Entry) -> Entry:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxtrace.io._errors import DataError
+from worldloom._way import way
 
 
 def settle(given: Any, found: Sequence[float | None], names: Sequence[str]) -> np.ndarray:
@@ -31,8 +32,9 @@ def settle(given: Any, found: Sequence[float | None], names: Sequence[str]) -> n
         for i, time in enumerate(found):
             if time is None:
                 raise DataError(
-                    f"{names[i]} (slice {i} of {len(names)}) does not say its time; give "
-                    "times=[...], one for each slice. The number in a file's name is not a time"
+                    f"{names[i]} (slice {i} of {len(names)}) does not say its time"
+                    + way("; give times=[...]", "; give --times 0 1 ...")
+                    + ", one for each slice. The number in a file's name is not a time"
                 )
         times = np.array([float(t) for t in found if t is not None])
     _increasing(times, names)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
+from worldloom._way import way
 
 VECTOR_NAMES = ("velocity", "vel", "u", "v")
 COMPONENT_NAMES = (
@@ -85,14 +86,18 @@ def _obvious(arrays: Sequence[ArrayInfo], dim: int, where: str) -> tuple[ArrayIn
         return (by_name(vectors, names.pop(), where),)
     if len(names) > 1:
         raise DataError(
-            f"{where}: {sorted(names)} may each be the velocity; say which with velocity=.... "
+            f"{where}: {sorted(names)} may each be the velocity"
+            f"{way('; say which with velocity=...', '; say which with --velocity NAME')}. "
             f"There are: {listing(arrays)}"
         )
     scalars = {a.name.lower(): a.name for a in arrays if a.components == 1}
     for triple in COMPONENT_NAMES:
         if all(name in scalars for name in triple[:dim]):
             return tuple(by_name(arrays, scalars[name], where) for name in triple[:dim])
+    advice = way(
+        "; say which with velocity='name' or velocity=('u', 'v', 'w')",
+        "; say which with --velocity NAME or --velocity U V W",
+    )
     raise DataError(
-        f"{where}: no array is obviously the velocity; say which with velocity='name' or "
-        f"velocity=('u', 'v', 'w'). There are: {listing(arrays)}"
+        f"{where}: no array is obviously the velocity{advice}. There are: {listing(arrays)}"
     )

@@ -13,7 +13,10 @@ import numpy as np
 
 from jaxtrace.io._block import GHOSTS, ArrayInfo, Block, join
 from jaxtrace.io._errors import DataError
+from jaxtrace.io._look import look
+from jaxtrace.io._looker import time_of
 from worldloom._extras import import_extra
+from worldloom._reading import reading
 
 READERS = {
     ".vtu": ("vtkIOXML", "vtkXMLUnstructuredGridReader"),
@@ -25,7 +28,6 @@ READERS = {
     ".vtkhdf": ("vtkIOHDF", "vtkHDFReader"),
     ".hdf": ("vtkIOHDF", "vtkHDFReader"),
 }
-TIME_NAMES = ("timevalue", "time")
 
 # VTK reports through one output window, and its HDF5 is not made for threads.
 _reading = threading.RLock()
@@ -45,11 +47,11 @@ class Header:
 
 def header(path: Path) -> Header:
     """Arrays and times of a file, without its data where the format allows it."""
+    if path.suffix.lower() == ".vtk":
+        time = look("vtk", path, str(path))
+        return Header(None, () if time is None else (time,))
     with _quiet(path):
         reader = _reader(path)
-        if path.suffix.lower() == ".vtk":
-            time = _time(_update(reader, path))
-            return Header(None, () if time is None else (time,))
         reader.UpdateInformation()
         info = reader.GetOutputInformation(0)
         key = _vtk("vtkCommonExecutionModel").vtkStreamingDemandDrivenPipeline.TIME_STEPS()
@@ -58,7 +60,7 @@ def header(path: Path) -> Header:
             return Header(tuple(_infos(info)), times)
         if not times:
             _select(reader, ())
-            time = _time(_update(reader, path))
+            time = time_of(_update(reader, path))
             times = () if time is None else (time,)
         return Header(None, times)
 
@@ -73,7 +75,10 @@ def read(path: Path, step: int = 0, names: Collection[str] | None = None) -> Blo
                 _select(reader, names)
         if _is_hdf(path):
             reader.SetStep(step)
-        return _block(_update(reader, path), path, names)
+        block = _block(_update(reader, path), path, names)
+        if flaw := block.flaw():
+            raise DataError(f"{path}: the file is damaged or not what its name says: {flaw}")
+        return block
 
 
 def _is_hdf(path: Path) -> bool:
@@ -119,8 +124,12 @@ def _quiet(path: Path) -> Iterator[None]:
         verbosity = core.vtkLogger.GetCurrentVerbosityCutoff()
         core.vtkOutputWindow.SetInstance(window)
         core.vtkLogger.SetStderrVerbosity(core.vtkLogger.VERBOSITY_OFF)
+        failed = None
         try:
-            yield
+            with reading(path, "VTK data", DataError):
+                yield
+        except DataError as error:
+            failed = error
         finally:
             core.vtkLogger.SetStderrVerbosity(verbosity)
             core.vtkOutputWindow.SetInstance(before)
@@ -129,7 +138,11 @@ def _quiet(path: Path) -> Iterator[None]:
         # The first line is where in VTK's source; the next one says what.
         lines = said.partition("ERROR:")[2].splitlines()
         what = lines[1].partition("): ")[2] if len(lines) > 1 else said
-        raise DataError(f"{path}: the file is damaged or not what its name says: {what}")
+        raise DataError(
+            f"{path}: the file is damaged or not what its name says: {what}"
+        ) from failed
+    if failed is not None:
+        raise failed
 
 
 def _infos(info: Any) -> Iterator[ArrayInfo]:
@@ -161,7 +174,7 @@ def _block(data: Any, path: Path, names: Collection[str] | None) -> Block:
     common: dict[str, Any] = {
         "point_data": _arrays(data.GetPointData(), names),
         "cell_data": _arrays(data.GetCellData(), names),
-        "time": _time(data),
+        "time": time_of(data),
     }
     if data.IsA("vtkImageData"):
         return _image(data, common)
@@ -232,17 +245,6 @@ def _numpy(array: Any) -> np.ndarray:
     """A copy, `[tuples, components]`."""
     values = _vtk("util.numpy_support").vtk_to_numpy(array)
     return np.array(values).reshape(array.GetNumberOfTuples(), -1)
-
-
-def _time(data: Any) -> float | None:
-    fields = data.GetFieldData()
-    for i in range(fields.GetNumberOfArrays()):
-        array = fields.GetArray(i)
-        if array is None or array.GetNumberOfValues() != 1:  # text, or many numbers
-            continue
-        if (array.GetName() or "").lower() in TIME_NAMES:
-            return float(array.GetComponent(0, 0))
-    return None
 
 
 def cell_name(number: int) -> str:

@@ -30,6 +30,7 @@ from jaxtrace.tracking._schedule import NEVER, Schedule, make_schedule, release_
 from jaxtrace.tracking._trajectory import Trajectory
 from jaxtrace.tracking.boundary import Boundary, NoBoundary
 from worldloom import mesh as meshes
+from worldloom._way import way
 from worldloom.batch import format_bytes
 
 
@@ -365,8 +366,11 @@ class Tracker:
         if field + kept > limit:
             raise TraceError(
                 f"the run needs {format_bytes(field)} for the field and {format_bytes(kept)} for "
-                f"{plan.rows} records, more than memory_limit_gb allows ({format_bytes(limit)}). "
-                "Keep fewer steps with save_every, or stream them with sink=ZarrSink(path)"
+                f"{plan.rows} records, more than memory_limit_gb allows ({format_bytes(limit)})."
+                + way(
+                    " Keep fewer steps with save_every, or stream them with sink=ZarrSink(path)",
+                    " Keep fewer steps with --save-every",
+                )
             )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from worldloom._extras import import_extra
 from worldloom.bench._result import figure
+from worldloom.store._files import replacing
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -73,8 +74,8 @@ def draw_bars(comparison: Comparison, path: Path) -> Path:
     axes.set_xlabel(f"speed, times {comparison.baseline}")
     if comparison.title:
         axes.set_title(comparison.title, loc="left")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, dpi=150, format="png")
+    with replacing(path) as hidden:
+        canvas.savefig(hidden, dpi=150, format="png")
     return path
 
 

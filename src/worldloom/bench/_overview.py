@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from worldloom._extras import import_extra
 from worldloom.bench._draw import duration, magnitude
 from worldloom.bench._result import figure
+from worldloom.store._files import replacing
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -189,8 +190,8 @@ def draw_overview(record: Record, path: Path) -> Path:
         axes.set_title(growth.comparison.title, loc="left", fontsize=9)
         axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, dpi=130, format="png")
+    with replacing(path) as hidden:
+        canvas.savefig(hidden, dpi=130, format="png")
     return path
 
 

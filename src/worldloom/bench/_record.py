@@ -222,7 +222,7 @@ class Record:
         try:
             findings = tuple(_findings(entry) for entry in document["findings"])
             return cls(findings, dict(document["failed"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ComparisonFileError(f"{path}: a damaged record ({error})") from error
 
     def markdown(self) -> str:

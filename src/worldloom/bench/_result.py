@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from worldloom._errors import WorldloomError
+from worldloom._reading import reading
 from worldloom.bench._machine import Machine
+from worldloom.store._files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -163,7 +164,7 @@ class Comparison:
         document = read_json(path, _FORMAT, "a comparison")
         try:
             return comparison_of(document)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ComparisonFileError(f"{path}: a damaged comparison ({error})") from error
 
     def plot(self, path: str | Path) -> Path:
@@ -186,20 +187,14 @@ class Comparison:
 
 def write_json(path: str | Path, document: Mapping[str, Any]) -> Path:
     """Write a document so that a reader never sees half of it, and return the path."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(partial, path)
-    return path
+    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return write_whole(path, text.encode())
 
 
 def read_json(path: str | Path, form: str, what: str) -> dict[str, Any]:
     """Read a document of the given format, without the word that names it."""
-    try:
+    with reading(path, "a JSON file", ComparisonFileError):
         document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ComparisonFileError(f"{path}: not a JSON file ({error})") from error
     if not isinstance(document, dict) or document.pop("format", None) != form:
         raise ComparisonFileError(f'{path}: not {what} (no "format": "{form}")')
     return document

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from worldloom.cli._command import Command, UsageError
+from worldloom.cli._output import OutputFile, OutputFolder
 
 if TYPE_CHECKING:
     from worldloom.bench import Findings, Growth, Record
@@ -41,7 +42,7 @@ class Bench:
     quick: bool = False
     """Few rounds and small sizes: everything in under ten minutes on two quiet cores."""
 
-    out: Path = Path("out/bench")
+    out: Annotated[Path, OutputFolder()] = Path("out/bench")
     """Folder for the JSON, the picture and the report page."""
 
     list: bool = False
@@ -51,7 +52,7 @@ class Bench:
     """Run nothing: take the figures from JSON files that earlier runs wrote. Of a script that is in
     several of them, those in the last count."""
 
-    page: Path | None = None
+    page: Annotated[Path | None, OutputFile()] = None
     """Also write the figures as a page of Markdown."""
 
 
@@ -169,6 +170,8 @@ def _read(paths: tuple[Path, ...]) -> Record:
 def _show(record: Record, config: Bench) -> int:
     from rich.console import Console
 
+    from worldloom.store._files import write_whole
+
     console = Console()
     console.width = max(console.width, 120)
     console.print(record)
@@ -178,9 +181,7 @@ def _show(record: Record, config: Bench) -> int:
         print(record.plot(config.out / "record.png"))
         print(_report(record).save(config.out / "report.html"))
     if config.page is not None:
-        config.page.parent.mkdir(parents=True, exist_ok=True)
-        config.page.write_text(record.markdown(), encoding="utf-8")
-        print(config.page)
+        print(write_whole(config.page, record.markdown().encode()))
     if record.failed:
         print(f"worldloom bench: failed: {', '.join(record.failed)}", file=sys.stderr)
     return 1 if record.failed else 0

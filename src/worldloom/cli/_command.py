@@ -89,6 +89,11 @@ class Command(Generic[C]):
             config = dataclasses.replace(config, **{self.rest: tuple(after)})  # pyright: ignore[reportArgumentType]
         return config
 
+    @property
+    def flags(self) -> frozenset[str]:
+        """Every flag that the command has, as it is written: `"--out"`, `"--seeds.count"`."""
+        return frozenset(_flags(self.config, ""))
+
     def _description(self, prog: str) -> str:
         parts = [self.summary]
         if self.details:
@@ -153,6 +158,15 @@ def _switches(cls: type, prefix: str) -> Iterator[str]:
                 dashed = prefix.replace("_", "-") if spelled != name else prefix
                 yield f"--{dashed}{spelled}"
                 yield f"--{dashed}no-{spelled}"
+
+
+def _flags(cls: type, prefix: str) -> Iterator[str]:
+    from worldloom.config._schema import entries, nested_config
+
+    for name, entry in entries(cls).items():
+        yield f"--{prefix}{name}".replace("_", "-")
+        if (inner := nested_config(entry.kind)) is not None:
+            yield from _flags(inner, f"{prefix}{name}.")
 
 
 class FileCommand(Command[C]):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 from worldloom.cli._command import Command
+from worldloom.cli._output import OutputFolder
 
 
 @dataclasses.dataclass(frozen=True)
 class Demo:
     """What `worldloom demo` does."""
 
-    out: Path = Path("out")
+    out: Annotated[Path, OutputFolder()] = Path("out")
     """Folder for the report and everything it is made from."""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import itertools
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from worldloom._errors import WorldloomError
 from worldloom._signals import exit_code
 from worldloom._systems import System, systems_with
+from worldloom._way import at_shell
 from worldloom.cli import _bench, _demo, _doctor, _launch, _profile, _report
 from worldloom.cli._command import Command, UsageError, split_rest
+from worldloom.cli._output import OutputError, check_outputs
 
 OK, FAILED, USAGE, CLOSED_PIPE = 0, 1, 2, 141
 
@@ -24,9 +28,9 @@ COMMANDS: dict[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the `worldloom` command and return its exit code.
 
-    0: fine. 1: the command failed. 2: the command line is wrong. 130: Ctrl-C, and 128 + n: a run
-    was ended by signal n. 141: whoever read the output has gone. Errors of ours are one message on
-    stderr; `--debug` shows the traceback.
+    0: fine. 1: the command failed. 2: the command line is wrong, or what it is to write cannot be
+    written there. 130: Ctrl-C, and 128 + n: a run was ended by signal n. 141: whoever read the
+    output has gone. Errors of ours are one message on stderr; `--debug` shows the traceback.
 
     **Arguments:**
 
@@ -37,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in ours
     if debug:
         words = [word for word in ours if word != "--debug"] + words[len(ours) :]
+    else:
+        # Zarr reads in tasks, and asyncio logs the traceback of each that was given up.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -54,7 +61,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         print(f"worldloom: error: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, UsageError) else FAILED
+        return USAGE if isinstance(error, UsageError | OutputError) else FAILED
+    except Exception as error:
+        if debug:
+            raise
+        print(f"worldloom: error: {_unexpected(error, words)}", file=sys.stderr)
+        return FAILED
+
+
+def _unexpected(error: Exception, words: list[str]) -> str:
+    """What to say of an error that nobody expected: what, where, and how to see more."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {str(error.filename)!r}; --debug shows where"
+    named = [name for name in os.environ if name.isupper() and "_" in name and name in str(error)]
+    if named:
+        return f"environment variable {named[0]}={os.environ[named[0]]!r}: {error}"
+    known = itertools.takewhile(str.isalpha, words[:2])
+    what = " ".join(str(error).split())[:500]
+    named = f"unexpected {type(error).__name__} in `{' '.join(('worldloom', *known))}`"
+    return f"{named}: {what or 'no message'}; --debug shows where"
 
 
 def _exit_code(exit: SystemExit) -> int:
@@ -101,7 +126,10 @@ def _dispatch_system(system: System, words: list[str]) -> int:
 
 
 def _call(command: Command, words: list[str], prog: str) -> int:
-    return command.run(command.parse(words, f"{prog} {command.name}")) or OK
+    config = command.parse(words, f"{prog} {command.name}")
+    check_outputs(config)
+    with at_shell(command.flags):
+        return command.run(config) or OK
 
 
 def _unknown(name: str, known: list[str], prog: str) -> str:

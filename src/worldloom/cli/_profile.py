@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
+from worldloom._errors import WorldloomError
 from worldloom.cli._command import Command, UsageError
+from worldloom.cli._output import OutputFolder
 
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
     """What `worldloom profile` does."""
 
-    out: Path = Path("profile")
+    out: Annotated[Path, OutputFolder()] = Path("profile")
     """Folder for the trace, which other tools open too."""
 
     top: int = 15
@@ -45,6 +48,12 @@ def run(config: Profile) -> int:
         except SystemExit as exit:  # a program that ends itself still has a profile
             leftovers = None
             code = exit.code if isinstance(exit.code, int) else int(exit.code is not None)
+        except WorldloomError:
+            raise
+        except Exception:  # the program's own, told as `python` tells it
+            leftovers = None
+            code = 1
+            traceback.print_exc()
     del leftovers
     profile.print(top=config.top)
     print(f"The trace, for XProf or TensorBoard: {profile.file}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from worldloom.cli._command import Command, UsageError
+from worldloom.cli._output import OutputFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class MakeReport:
     ] = ()
     """Comparisons as JSON: what `bench.compare(...).to_json(FILE)` wrote."""
 
-    out: Path = Path("report.html")
+    out: Annotated[Path, OutputFile()] = Path("report.html")
     """The page to write."""
 
     title: str = "Benchmarks"

@@ -14,6 +14,7 @@ from omegaconf import OmegaConf
 from worldloom.config._errors import ConfigError
 
 Key = tuple[str | int, ...]
+MOST_VALUES = 100_000
 _OVERRIDE = re.compile(r"([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)=(.*)", re.DOTALL)
 
 
@@ -78,7 +79,10 @@ def read_yaml(path: Path) -> tuple[dict[Any, Any], dict[Key, Source]]:
             return {}, {}
         if not isinstance(node, yaml.MappingNode):
             raise ConfigError(f"{path}: expected `key: value` lines at the top, not a single value")
-        sources.update(_places(node, str(path), (), ()))
+        for key, source in _places(node, str(path), (), ()):
+            sources[key] = source
+            if len(sources) > MOST_VALUES:
+                raise ConfigError(f"{path}: more than {MOST_VALUES:,} values, aliases written out")
         value = OmegaConf.to_container(OmegaConf.create(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -88,6 +92,8 @@ def read_yaml(path: Path) -> tuple[dict[Any, Any], dict[Key, Source]]:
         raise ConfigError(f"{path}: not valid YAML: {_first_line(error)}") from error
     except ConfigError:
         raise
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not valid YAML: it is nested too deeply") from error
     except Exception as error:  # OmegaConf and ANTLR raise their own on a broken `${...}`
         raise ConfigError(explain(error, sources, str(path))) from error
     assert isinstance(value, dict)

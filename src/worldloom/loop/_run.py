@@ -17,6 +17,7 @@ from worldloom import check, store
 from worldloom._errors import WorldloomError
 from worldloom._processes import gather, largest
 from worldloom._signals import exit_with_signal
+from worldloom._way import way
 from worldloom.compile import count_compiles
 from worldloom.loop._checkpoint import Checkpoint, Keeper
 from worldloom.loop._interrupt import catch_interrupt
@@ -359,9 +360,8 @@ class _Driver:
     def _raise_interrupted(self, result: RunResult, asked: signal.Signals) -> None:
         where = "nothing is saved: a run that is given a checkpoint can go on"
         if self._keeper is not None:
-            where = (
-                f"saved in {str(self._keeper.folder)!r}: the same command, or the same call with "
-                "resume=True, goes on from there"
+            where = f"saved in {str(self._keeper.folder)!r}: the same " + way(
+                "call with resume=True goes on from there", "command goes on from there"
             )
         how = "" if asked == signal.SIGINT else f" by {asked.name}"
         error = RunInterrupted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import traceback
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import NoReturn
 import jax
 
 from worldloom._signals import exit_code
+from worldloom._way import way
 from worldloom.mesh._errors import StartError
 
 # Set by the launcher for the processes it starts; or by hand, then without the last.
@@ -131,12 +133,32 @@ def _join_launched(timeout: int) -> None:
     _join(address, processes, process, None, timeout, "worldloom launch", local, bind=address)
 
 
+def _port(address: str, reason: str) -> int:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+        raise StartError(f"{reason}: {address!r} is not HOST:PORT, as in 10.0.0.1:4321")
+    return int(port)
+
+
+def _check_port(port: int, address: str) -> None:
+    """Refuse a port that another program listens at: JAX would say that a server did not start."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise StartError(
+                f"process 0 cannot listen at port {port} of {address!r}: {error.strerror}. Choose "
+                "another port, the same for all processes"
+            ) from error
+
+
 def _number(variable: str) -> int:
     text = os.environ.get(variable, "")
-    if not text.isdecimal():
+    if not text.isdecimal() or (variable != PROCESS and int(text) < 1):
         raise StartError(
-            f"{COORDINATOR} is set but {variable}={text!r} is not a number. Both are set by "
-            "worldloom launch: start this process through it, set both, or unset them."
+            f"{COORDINATOR} is set but {variable}={text!r} is not a number that fits. Both are set "
+            "by worldloom launch: start this process through it, set both, or unset them."
         )
     return int(text)
 
@@ -151,6 +173,14 @@ def _join(
     local_devices: list[int] | None = None,
     bind: str | None = None,
 ) -> None:
+    if address is not None:
+        port = _port(address, reason)
+        if not 0 <= (process or 0) < (processes or 1):
+            raise StartError(
+                f"{reason}: process {process} of {processes}; expected 0 to {(processes or 1) - 1}"
+            )
+        if process == 0:
+            _check_port(port, address)
     # JAX's preemption service would swallow SIGTERM: a process told to end would not.
     jax.config.update("jax_enable_preemption_service", False)
     try:
@@ -164,7 +194,7 @@ def _join(
             heartbeat_timeout_seconds=_HEARTBEAT_SECONDS,
             coordinator_bind_address=bind,
         )
-    except (RuntimeError, ValueError) as error:
+    except Exception as error:  # JAX reads variables of schedulers, and takes them as they are
         if "must be called before" in str(error):
             raise StartError(
                 f"mesh.start() came too late to join the processes of {reason}: JAX's backend is "
@@ -172,8 +202,11 @@ def _join(
                 "imports."
             ) from error
         raise StartError(
-            f"cannot join the processes of {reason}: {error} "
-            "Give mesh.start(address, processes=..., process=...) by hand if need be."
+            f"cannot join the processes of {reason}: {type(error).__name__}: {error}. "
+            + way(
+                "Give mesh.start(address, processes=..., process=...) by hand if need be.",
+                f"Set {COORDINATOR}=HOST:PORT, {PROCESSES} and {PROCESS} by hand if need be.",
+            )
         ) from error
     sys.excepthook = end_with_message
 

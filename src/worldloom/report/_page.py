@@ -7,7 +7,6 @@ import dataclasses
 import datetime
 import hashlib
 import itertools
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from worldloom.bench import Machine
 from worldloom.report._markdown import blocks, inline
 from worldloom.report._section import Asset, Fragment, ReportError, Section, escape
 from worldloom.report._text import command_line
+from worldloom.store._files import write_whole
 
 _MARK = (
     '<svg viewBox="0 0 24 24" aria-hidden="true"><g fill="none" stroke-width="3.2" '
@@ -138,16 +138,7 @@ style-src 'unsafe-inline'; script-src {policy}; form-action 'none'; base-uri 'no
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return its path. A reader never sees half of it."""
-        path = Path(path)
-        text = self.html()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            partial.write_text(text, encoding="utf-8")
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
-        return path
+        return write_whole(path, self.html().encode())
 
     def _named(self) -> list[tuple[_Part, str]]:
         """Every part with a name for links that no other part has."""

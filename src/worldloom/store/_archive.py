@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from worldloom._way import way
 from worldloom.store import _template
 from worldloom.store._errors import ArgumentError, MismatchError, UnstorableError
 from worldloom.store._files import atomic_write
@@ -124,8 +125,8 @@ def _plain_tree(reader: Reader, max_bytes: int | None) -> Any:
     for leaf in manifest.leaves:
         if leaf.kind == "static":
             raise MismatchError(
-                f"Leaf {leaf.path} of {str(reader.path)!r} is a {leaf.note}, which was left out. "
-                "Pass a template: load(path, like=...)."
+                f"Leaf {leaf.path} of {str(reader.path)!r} is a {leaf.note}, which was left out."
+                + way(" Pass a template: load(path, like=...).")
             )
     with reader.naming_flaws():
         put_together(manifest.tree, list(manifest.leaves))  # before anything is allocated

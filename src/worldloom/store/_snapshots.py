@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from jaxtyping import PyTree
 
 from worldloom import _processes
+from worldloom._way import way
 from worldloom.store import _together
 from worldloom.store._archive import check_level
 from worldloom.store._errors import (
@@ -101,8 +102,8 @@ class Snapshots:
             target = self._next_path(step)
             if newer := [other for other in self.steps() if other > step]:
                 raise ArgumentError(
-                    f"step is {step}, but {str(self.folder)!r} has snapshots of {newer}. To go "
-                    "back, delete(...) those first."
+                    f"step is {step}, but {str(self.folder)!r} has snapshots of {newer}."
+                    + way(" To go back, delete(...) those first.")
                 )
             if origin.process == 0:
                 self._prepare(writing)

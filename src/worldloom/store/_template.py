@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from worldloom._way import way
 from worldloom.store._errors import Flaw, MismatchError
 from worldloom.store._leaves import PLAIN, Leaf, as_keys, is_key
 
@@ -118,6 +119,7 @@ def _place(array: np.ndarray, leaf: Leaf, wanted: Any) -> Any:
     if placed.dtype != wanted.dtype:
         raise MismatchError(
             f"Leaf {leaf.path} is {wanted.dtype}, which JAX turned into {placed.dtype}. "
-            'Enable 64-bit types: jax.config.update("jax_enable_x64", True).'
+            "Enable 64-bit types: "
+            + way('jax.config.update("jax_enable_x64", True).', "set JAX_ENABLE_X64=1.")
         )
     return placed

@@ -99,7 +99,11 @@ def profile(folder: str | os.PathLike[str]) -> Iterator[Profile]:
     ```
     """
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ProfileError(f"the folder {str(target)!r} cannot be made: {reason}") from error
     before = _traces(target)
     options = jax.profiler.ProfileOptions()
     options.python_tracer_level = 0  # frames of Python are many, and none is a kernel

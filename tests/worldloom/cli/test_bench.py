@@ -75,6 +75,7 @@ def test_groups_are_listed_with_their_scripts(scripts: Path, capfd: pytest.Captu
 
 
 def test_what_the_scripts_found_is_gathered(scripts: Path, capfd: pytest.CaptureFixture[str]):
+    Path("docs").mkdir()
     assert main(["bench", "--quick", "--out", "found", "--page", "docs/page.md"]) == 0
     shown = capfd.readouterr().out
     assert "one True True" in shown  # --quick was asked for, rivals were not

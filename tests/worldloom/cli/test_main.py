@@ -190,10 +190,16 @@ def test_an_error_of_ours_is_one_message(
         main(["--debug", "try"])
 
 
-def test_an_error_of_others_is_not_hidden(monkeypatch: pytest.MonkeyPatch):
-    install(monkeypatch, _raise(ZeroDivisionError()))
+def test_an_error_of_others_is_one_message_and_debug_shows_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    install(monkeypatch, _raise(ZeroDivisionError("by nothing")))
+    assert main(["try"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("worldloom: error: unexpected ZeroDivisionError in `worldloom try`: by")
+    assert "--debug" in told
     with pytest.raises(ZeroDivisionError):
-        main(["try"])
+        main(["--debug", "try"])
 
 
 def test_an_interrupt_exits_with_130_and_its_message(

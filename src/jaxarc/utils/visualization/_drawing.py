@@ -12,6 +12,7 @@ from jaxtyping import Bool
 from jaxarc.utils.visualization._grid import Cells
 from jaxarc.utils.visualization._palette import ARC, Palette
 from worldloom._errors import WorldloomError
+from worldloom.store._files import write_whole
 
 PAPER, INK, SOFT, LINE, MARK = "#ffffff", "#14171f", "#5a6170", "#555555", "#ffffff"
 
@@ -101,9 +102,9 @@ class Drawing:
         path = Path(path)
         match path.suffix.lower():
             case ".svg":
-                return write_file(path, self.svg().encode())
+                return write_whole(path, self.svg().encode())
             case ".png":
-                return write_file(path, self.png(scale=2.0))
+                return write_whole(path, self.png(scale=2.0))
             case ".gif":
                 return Animation((self,)).save(path)
         raise DrawingError(f"{path.name!r}: expected a name that ends in .svg, .png or .gif")
@@ -137,15 +138,4 @@ class Animation:
         path = Path(path)
         if path.suffix.lower() != ".gif":
             raise DrawingError(f"{path.name!r}: an animation is a .gif")
-        return write_file(path, self.gif())
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file that is never half there; a disk that refuses is named."""
-    from worldloom.store._files import atomic_write, disk_errors
-
-    with disk_errors("prepare", path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+        return write_whole(path, self.gif())

@@ -25,6 +25,8 @@ from jaxarc.envs import (
 )
 from worldloom import store
 from worldloom._errors import WorldloomError
+from worldloom._reading import reading
+from worldloom.store._files import disk_errors
 
 KIND, VERSION = "jaxarc recording", 1
 TERMINATED, TRUNCATED, SUCCESS = 1, 2, 4  # bits of `ends`
@@ -181,7 +183,8 @@ class Recording:
             "data_version": self.tasks.version,
         }
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with disk_errors("write", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
         tree = {**arrays, "tasks": _pack_tasks(self.tasks)}
         store.save(path, tree, meta=_plain(meta), level=level)
         return path
@@ -189,14 +192,21 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Read a recording. A damaged file, or one of another kind, is a named error."""
-        meta = store.read_meta(path)
-        if meta.get("kind") != KIND:
-            raise RecordingError(f"{os.fspath(path)!r} is no recording of JaxARC")
-        if meta["version"] != VERSION:
-            raise RecordingError(
-                f"{os.fspath(path)!r} has version {meta['version']}; this JaxARC reads {VERSION}"
-            )
-        tree = store.load(path)
+        with reading(os.fspath(path), "a recording", RecordingError):
+            meta = store.read_meta(path)
+            if meta.get("kind") != KIND:
+                raise RecordingError(f"{os.fspath(path)!r} is no recording of JaxARC")
+            if meta["version"] != VERSION:
+                raise RecordingError(
+                    f"{os.fspath(path)!r} has version {meta['version']}; this JaxARC reads "
+                    f"{VERSION}"
+                )
+            made = cls._from_file(meta, store.load(path))
+            made._check(os.fspath(path))
+            return made
+
+    @classmethod
+    def _from_file(cls, meta: Mapping[str, Any], tree: Any) -> Recording:
         allowed = meta["allowed_operations"]
         config = JaxArcConfig(
             environment=EnvironmentConfig(**meta["environment"]),
@@ -209,9 +219,7 @@ class Recording:
             ),
         )
         tasks = TaskSet(_unpack_tasks(tree["tasks"]), meta["tasks"], meta["data_version"])
-        made = cls(**{name: tree[name] for name in _ARRAYS}, tasks=tasks, config=config)
-        made._check(os.fspath(path))
-        return made
+        return cls(**{name: tree[name] for name in _ARRAYS}, tasks=tasks, config=config)
 
     def _check(self, where: str) -> None:
         if self.task.size and not 0 <= self.task.min() <= self.task.max() < len(self.tasks):
