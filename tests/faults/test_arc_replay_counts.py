@@ -81,7 +81,7 @@ def test_a_page_that_is_cut_says_so_in_every_place(recording, tmp_path, monkeypa
 
 
 def test_a_page_of_all_says_it_once(recording, tmp_path):
-    every, solved = facts(recording)
+    every, _ = facts(recording)
     text = text_of(viz.save_replay(recording, tmp_path / "replay.html"))
     assert text.count(f"{every} episodes of") == 1
     assert "are shown" not in text
@@ -94,7 +94,7 @@ def test_episodes_of_another_recording_are_refused(recording):
         other.episodes[:2],
         [dataclasses.replace(recording.episodes[0], number=-1)],
         [dataclasses.replace(recording.episodes[0], number=10**6)],
-        [dataclasses.replace(recording.episodes[1], start=0)],
+        [dataclasses.replace(recording.episodes[1], length=99)],
     ):
         with pytest.raises(viz.RecordingError, match="not one of the"):
             viz.Replays(recording, episodes).render()
