@@ -150,7 +150,8 @@ def check_tasks(tasks: Any, config: JaxArcConfig) -> None:
         check_buffer(tasks, config)
         counts = (tasks.num_demos, tasks.num_tests)
     if not any(isinstance(count, jax.core.Tracer) for count in counts):
-        check_counts(*map(np.asarray, counts), config)
+        demos, tests = map(np.asarray, counts)
+        check_counts(demos, tests, config)
 
 
 def check_counts(

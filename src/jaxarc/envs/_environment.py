@@ -280,6 +280,7 @@ def make(
         plain = EnvironmentConfig(record_history=False, episode_mode=mode)
         config = JaxArcConfig(environment=plain)
     counts = np.array([(len(task.demos), len(task.tests)) for task in tasks.tasks], np.int32)
-    check_counts(*counts.reshape(-1, 2).T, config, tasks.ids)
+    demos, tests = counts.reshape(-1, 2).T
+    check_counts(demos, tests, config, tasks.ids)
     height, width = config.canvas
     return Environment(tasks, config, tasks.buffer(height=height, width=width))

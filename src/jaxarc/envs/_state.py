@@ -343,14 +343,16 @@ def _selection_fields(action: Action, config: JaxArcConfig) -> list[Array]:
 
 def typed_key(key: AnyKey) -> Array:
     """Keys of any kind (`jax.random.PRNGKey`, another generator) as keys that states hold."""
-    if not isinstance(key, jax.Array | np.ndarray):
+    if isinstance(key, np.ndarray):
+        key = jnp.asarray(key)
+    if not isinstance(key, jax.Array):
         raise _no_key(f"{key!r:.80}")
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         found = f"an array of {key.dtype} of shape {key.shape}"
         if key.dtype != jnp.uint32:
             raise _no_key(found)
         try:
-            key = jax.random.wrap_key_data(jnp.asarray(key))
+            key = jax.random.wrap_key_data(key)
         except (TypeError, ValueError) as error:
             raise _no_key(found) from error
     if str(jax.random.key_impl(key)) == GENERATOR:

@@ -187,9 +187,9 @@ def _step(state, action, tasks, *, config):
 def _batch_step(states, actions, tasks, *, config):
     lanes = states.lanes(lanes_for(states.numbers.shape[0]))
     after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
-    worlds, *told = _report(after, actions, outcome, config, tasks)
-    draw(told[0], config)
-    return worlds.packed(), *told
+    worlds, shown, *told = _report(after, actions, outcome, config, tasks)
+    draw(shown, config)
+    return worlds.packed(), shown, *told
 
 
 def draw(seen: ArcObservation, config: JaxArcConfig) -> None:

@@ -489,7 +489,7 @@ def test_configurations_are_values_and_list_what_they_know():
 def test_what_does_not_fit_is_refused():
     key = jax.random.key(0)
     small = create_memory_optimized_config()
-    state, obs = arc_reset(key, small, data.create_mock_task())
+    _, obs = arc_reset(key, small, data.create_mock_task())
     assert obs.grid.shape == (15, 15)
     tiny = create_memory_optimized_config(grid_size=10)
     with pytest.raises(data.BadTaskError, match="larger than the canvas of 10 x 10"):
