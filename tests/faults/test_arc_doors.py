@@ -74,6 +74,7 @@ NO_KEYS = [
     "key",
     np.int64(3),
     np.zeros(2, np.int64),
+    np.zeros(2, np.uint64),
     np.zeros(2, np.float32),
     np.zeros(3, np.uint32),
     np.uint32(7),

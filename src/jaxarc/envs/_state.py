@@ -343,7 +343,7 @@ def _selection_fields(action: Action, config: JaxArcConfig) -> list[Array]:
 
 def typed_key(key: AnyKey) -> Array:
     """Keys of any kind (`jax.random.PRNGKey`, another generator) as keys that states hold."""
-    if isinstance(key, np.ndarray):
+    if isinstance(key, np.ndarray) and key.dtype == np.uint32:
         key = jnp.asarray(key)
     if not isinstance(key, jax.Array):
         raise _no_key(f"{key!r:.80}")
