@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -57,16 +58,20 @@ def test_a_reward_of_the_wrong_form_is_refused_before_it_is_used():
         def __call__(self, transition):
             return transition.similarity_after
 
+    from jaxarc import arc_reset, create_mock_task, make
+    from jaxarc.training import tiny_tasks
+
+    config = JaxArcConfig(reward=NoHash())
     with pytest.raises(ConfigError, match=r"reward.*hash"):
-        JaxArcConfig(reward=NoHash())
+        make(tiny_tasks(), config=config)
+    with pytest.raises(ConfigError, match=r"reward.*hash"):
+        arc_reset(jax.random.key(0), config, create_mock_task())
 
 
 @pytest.mark.parametrize(
     "what", [lambda t: jnp.float32(1), lambda t: t.success, lambda t: 1.0, lambda t: None]
 )
 def test_a_reward_that_is_not_one_number_a_world_is_refused(what):
-    import jax
-
     from jaxarc import arc_reset, arc_step, create_mock_task
     from jaxarc.envs import PointAction
 

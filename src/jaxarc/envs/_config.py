@@ -152,10 +152,6 @@ class JaxArcConfig:
             inspect.signature(self.reward).bind(None)
         except TypeError:
             refuse(self, "reward", "an object that is called with one Transition")
-        try:
-            hash(self.reward)
-        except TypeError:
-            refuse(self, "reward", "an object with a hash, such as a frozen dataclass")
         controls = [k for k in self.action.allowed_operations or () if k >= NUM_EDITS]
         if controls and not self.environment.pair_controls:
             which = f"{self.action.allowed_operations}: {', '.join(map(str, controls))} go from "

@@ -20,6 +20,7 @@ from jaxarc.envs._options import ConfigError
 from jaxarc.envs._pairs import MAX_DEMOS, MAX_TESTS
 from jaxarc.envs._state import AnyKey, ArcState, history_shape, typed_key
 from jaxarc.envs.structured_actions import Action, ActionError, MaskAction, check_any_action
+from worldloom.compile import unhashable_part
 
 
 def one_key(key: AnyKey) -> jax.Array:
@@ -137,8 +138,22 @@ def check_buffer(tasks: Any, config: JaxArcConfig) -> None:
         )
 
 
+def check_config(config: Any) -> None:
+    """Refuse a configuration that cannot be static in `jit`, with the part that has no hash."""
+    if not isinstance(config, JaxArcConfig):
+        raise ConfigError(f"config: expected a JaxArcConfig, got {type(config).__name__}")
+    try:
+        hash(config)
+    except TypeError as error:
+        raise ConfigError(
+            f"{unhashable_part(config, 'config')}, which has no hash: a configuration is fixed, "
+            "so make it of frozen dataclasses and tuples"
+        ) from error
+
+
 def check_tasks(tasks: Any, config: JaxArcConfig) -> None:
     """Refuse tasks that a reset cannot play: other kinds, too large, too few or too many pairs."""
+    check_config(config)
     if isinstance(tasks, JaxArcTask):
         _check_task_fits(tasks, config)
         counts = (tasks.num_train_pairs[None], tasks.num_test_pairs[None])

@@ -19,7 +19,14 @@ from jaxarc.bitgrid import from_lanes, lanes_for
 from jaxarc.data import TaskBuffer, TaskSet, load
 from jaxarc.data._index import in_range, whole_numbers
 from jaxarc.envs._config import EnvironmentConfig, JaxArcConfig
-from jaxarc.envs._doors import check_actions, check_counts, check_step, number_of_worlds, one_key
+from jaxarc.envs._doors import (
+    check_actions,
+    check_config,
+    check_counts,
+    check_step,
+    number_of_worlds,
+    one_key,
+)
 from jaxarc.envs._episode import begin
 from jaxarc.envs._observation import ArcObservation, action_mask, observe
 from jaxarc.envs._options import ConfigError
@@ -279,6 +286,7 @@ def make(
         mode = "test" if tasks.tags == ("eval",) else "train"
         plain = EnvironmentConfig(record_history=False, episode_mode=mode)
         config = JaxArcConfig(environment=plain)
+    check_config(config)
     counts = np.array([(len(task.demos), len(task.tests)) for task in tasks.tasks], np.int32)
     demos, tests = counts.reshape(-1, 2).T
     check_counts(demos, tests, config, tasks.ids)
