@@ -189,14 +189,14 @@ def test_states_of_another_making(two, one):
         (JaxArcConfig(environment=CONFIG.environment, dataset=wide), "canvas"),
         (
             JaxArcConfig(environment=EnvironmentConfig(max_episode_steps=6), dataset=SIDES),
-            "history",
+            "record_history",
         ),
         (
             JaxArcConfig(
                 environment=EnvironmentConfig(max_episode_steps=5, record_history=False),
                 dataset=SIDES,
             ),
-            "history",
+            "record_history",
         ),
     ):
         refused(lambda o=other: batch_step(two, points(2), o), word)

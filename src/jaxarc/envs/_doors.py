@@ -18,7 +18,7 @@ from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer, TaskSet
 from jaxarc.envs._config import JaxArcConfig
 from jaxarc.envs._options import ConfigError
 from jaxarc.envs._pairs import MAX_DEMOS, MAX_TESTS
-from jaxarc.envs._state import AnyKey, ArcState, history_shape, typed_key
+from jaxarc.envs._state import AnyKey, ArcState, history_fields, typed_key
 from jaxarc.envs.structured_actions import Action, ActionError, MaskAction, check_any_action
 from worldloom.compile import unhashable_part
 
@@ -79,12 +79,12 @@ def check_step(states: Any, actions: Any, config: JaxArcConfig, tasks: Any, *, b
             f"the state has a canvas of {_by(states.canvas)}, the configuration one of "
             f"{_by(config.canvas)}: step with the configuration of the reset"
         )
-    kept = None if states.action_history is None else states.action_history.shape[len(worlds) :]
-    if kept != history_shape(config):
+    kept = 0 if states.action_history is None else states.action_history.shape[-1]
+    asked = history_fields(config) if config.environment.record_history else 0
+    if kept != asked:
         raise ConfigError(
-            f"the state keeps a history of shape {kept}, the configuration one of "
-            f"{history_shape(config)}: step with the max_episode_steps, record_history and "
-            "selection_format of the reset"
+            f"the state keeps {kept or 'no'} numbers of every action, the configuration "
+            f"{asked or 'none'}: step with the record_history and selection_format of the reset"
         )
     check_actions(actions, worlds, config)
     if tasks is not None:

@@ -287,17 +287,12 @@ def history_type(config: JaxArcConfig):
     return jnp.uint8 if config.environment.max_episode_steps <= 256 else jnp.uint16
 
 
-def history_shape(config: JaxArcConfig) -> tuple[int, int] | None:
-    """Records of an episode, and the numbers of each; `None` where the configuration keeps none."""
-    if not config.environment.record_history:
-        return None
-    return config.environment.max_episode_steps, history_fields(config)
-
-
 def empty_history(config: JaxArcConfig, worlds: int) -> Array | None:
     """Records of no action, worlds last; `None` where the configuration keeps none."""
-    shape = history_shape(config)
-    return None if shape is None else jnp.zeros((*shape, worlds), history_type(config))
+    if not config.environment.record_history:
+        return None
+    shape = (config.environment.max_episode_steps, history_fields(config), worlds)
+    return jnp.zeros(shape, history_type(config))
 
 
 def record(
