@@ -16,6 +16,7 @@ from jaxarc.envs import (
     JaxArcConfig,
     MaskAction,
     PointAction,
+    UnifiedActionConfig,
     UnifiedDatasetConfig,
     arc_reset,
     arc_step,
@@ -184,12 +185,13 @@ def test_coordinates_outside_of_the_canvas_select_nothing_and_are_recorded_as_su
 
 
 def test_states_of_another_making(two, one):
+    boxes = UnifiedActionConfig(selection_format="bbox")
     wide = UnifiedDatasetConfig(max_grid_height=4, max_grid_width=4)
     for other, word in (
         (JaxArcConfig(environment=CONFIG.environment, dataset=wide), "canvas"),
         (
-            JaxArcConfig(environment=EnvironmentConfig(max_episode_steps=6), dataset=SIDES),
-            "record_history",
+            JaxArcConfig(environment=CONFIG.environment, dataset=SIDES, action=boxes),
+            "selection_format",
         ),
         (
             JaxArcConfig(
