@@ -25,7 +25,8 @@ def add_to(page: report.Report, *, worlds: int = 1024, steps: int = 120, rounds:
     """Play ARC-AGI-1 in many worlds at once, add a chapter about it, and say how it went.
 
     Each world is dealt a training task at random. It is edited by chance: half of the edits take
-    the whole grid, the others any box, so that a mirror or a turn is found now and then.
+    the whole grid, the others any box, so that a mirror or a turn is found now and then. The
+    chances are always the same, so that what two machines show can be compared.
     """
     config = JaxArcConfig(
         environment=EnvironmentConfig(max_episode_steps=PATIENCE, record_history=False),

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from jaxarc import *
 from jaxarc import data
 
-# One configuration for all three kinds of action: a history would keep one kind only.
-config = JaxArcConfig(environment=EnvironmentConfig(record_history=False))
+config = JaxArcConfig()
 task = create_mock_task()
 parser = data.load("AGI1-train")
 state, obs = arc_reset(jax.random.PRNGKey(42), config, task)

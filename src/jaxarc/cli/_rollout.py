@@ -31,8 +31,8 @@ class Rollout:
     actions: Literal["point", "bbox", "mask"] = "point"
     """How an action selects cells."""
 
-    seed: int = 0
-    """Decides tasks and actions."""
+    seed: int | None = None
+    """Decides tasks and actions; a fresh one by default, which the output tells."""
 
     def __post_init__(self):
         for name in ("worlds", "steps"):
@@ -51,6 +51,7 @@ def run(config: Rollout) -> None:
 
     if config.dataset not in NAMES:
         raise UsageError(f"no data set {config.dataset!r}; there are: {', '.join(NAMES)}")
+    seed = worldloom.fresh_seed() if config.seed is None else config.seed
     env = make(config.dataset)
     chosen = UnifiedActionConfig(selection_format=config.actions)
     env = dataclasses.replace(env, config=dataclasses.replace(env.config, action=chosen))
@@ -62,7 +63,7 @@ def run(config: Rollout) -> None:
     state, _ = env.rollout(
         policy,
         None,
-        jax.random.key(config.seed),
+        jax.random.key(seed),
         config.steps,
         worlds=config.worlds,
         progress=clock,
@@ -75,7 +76,7 @@ def run(config: Rollout) -> None:
     print(
         f"{config.dataset} {env.tasks.version}: {env.buffer.num_tasks} tasks, "
         f"{config.worlds:,} worlds x {config.steps:,} steps = {steps:,} steps, "
-        f"{config.actions} actions, seed {config.seed}"
+        f"{config.actions} actions, seed {seed}"
     )
     for name, value in (
         ("speed", clock.speed(config.worlds)),

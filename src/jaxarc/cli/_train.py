@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +23,7 @@ from worldloom.cli import (
 
 if TYPE_CHECKING:
     from jaxarc.data import TaskSet
+    from jaxarc.envs import JaxArcConfig
     from jaxarc.training import Metrics, PPOConfig
 
 _ROWS = 9  # lines of the table of figures
@@ -93,47 +96,73 @@ class Train:
 
     def ppo(self) -> PPOConfig:
         """The same as the trainer takes it."""
-        from jaxarc.envs import ConfigError
         from jaxarc.training import PPOConfig
 
         names = {field.name for field in dataclasses.fields(PPOConfig)}
-        try:
+        with _as_options():
             return PPOConfig(**{k: v for k, v in vars(self).items() if k in names})
-        except ConfigError as error:
-            raise UsageError(f"--{str(error).replace('_', '-', 1)}") from error
+
+    def environment(self, tasks: TaskSet) -> JaxArcConfig:
+        """The configuration of the environment to train in."""
+        from jaxarc.training._tasks import config_for
+
+        with _as_options():
+            return config_for(
+                tasks,
+                actions=self.actions,
+                operations=self.operations or None,
+                episode_steps=self.episode_steps,
+                demos=self.demos,
+            )
+
+
+@contextlib.contextmanager
+def _as_options() -> Iterator[None]:
+    """Name the option of this command for which a configuration was refused."""
+    from jaxarc.envs import ConfigError
+
+    try:
+        yield
+    except ConfigError as error:
+        words = {"max_episode_steps": "episode_steps", "allowed_operations": "operations"}
+        if error.option is None:
+            raise UsageError(str(error)) from error
+        option = words.get(error.option, error.option).replace("_", "-")
+        raise UsageError(f"--{option} {error.reason}") from error
 
 
 def run(config: Train) -> None:
     """Train, alone or with other processes; the first prints how it went."""
     from worldloom import mesh
 
-    ppo, tasks = config.ppo(), _tasks(config)  # refused before anybody waits for anybody
+    # Refused before anybody waits for anybody.
+    ppo, tasks = config.ppo(), _tasks(config)
+    played = config.environment(tasks)
     with mesh.joined() as first, naming_options({"length": "updates"}):
         options = options_of(config, without=("checkpoint", "save_seconds", "out", "updates"))
         mesh.require_same(options | {"updates": config.updates})
-        options["seed"] = seed_or_fresh(
-            config.seed, recorded_options(config.checkpoint).get("seed")
-        )
-        _train(config, ppo, tasks, options, first)
+        recorded = recorded_options(config.checkpoint)
+        options["seed"] = seed_or_fresh(config.seed, recorded.get("seed"))
+        _train(config, ppo, tasks, played, options, first)
 
 
 def _train(
-    config: Train, ppo: PPOConfig, tasks: TaskSet, options: dict[str, Any], first: bool
+    config: Train,
+    ppo: PPOConfig,
+    tasks: TaskSet,
+    played: JaxArcConfig,
+    options: dict[str, Any],
+    first: bool,
 ) -> None:
     import jax
 
     import worldloom as wl
     from jaxarc.cli._rollout import _Clock
-    from jaxarc.training import environment_for, train
+    from jaxarc.envs import make
+    from jaxarc.training import train
     from worldloom import mesh, store
 
-    env = environment_for(
-        tasks,
-        actions=config.actions,
-        operations=config.operations or None,
-        episode_steps=config.episode_steps,
-        demos=config.demos,
-    )
+    env = make(tasks, config=played)
     clock = _Clock(wl.ProgressBar("training", delay=0.0))
     result = train(
         env,

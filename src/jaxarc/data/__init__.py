@@ -12,6 +12,7 @@ from jaxarc.data._loaders import extract_task_id_from_index as extract_task_id_f
 from jaxarc.data._parse import BadTaskError as BadTaskError
 from jaxarc.data._parse import Pair as Pair
 from jaxarc.data._parse import RawTask as RawTask
+from jaxarc.data._parse import UnknownTaskError as UnknownTaskError
 from jaxarc.data._parse import parse_grid as parse_grid
 from jaxarc.data._parse import parse_task as parse_task
 from jaxarc.data._sources import NAMES as NAMES
@@ -26,7 +27,6 @@ from jaxarc.data._task import create_mock_task as create_mock_task
 from jaxarc.data._task import pad_task as pad_task
 from jaxarc.data._taskset import SUBSETS as SUBSETS
 from jaxarc.data._taskset import TaskSet as TaskSet
-from jaxarc.data._taskset import UnknownTaskError as UnknownTaskError
 
 __all__ = [
     "NAMES",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, UInt8, UInt32
 
 from jaxarc.bitgrid import PLANES, pack, pack_host
+from jaxarc.data._index import in_range, whole_numbers
 from jaxarc.data._parse import BadTaskError, RawTask
 from jaxarc.data._task import JaxArcTask
+from worldloom import check
 
 
 class PackedPair(eqx.Module):
@@ -136,14 +140,18 @@ class TaskBuffer(eqx.Module):
     def demo(
         self, task: Int32[Array, "*batch"] | int, number: Int32[Array, "*batch"] | int
     ) -> PackedPair:
-        """Demonstration pair `number` of a task, or of a batch of tasks."""
-        return self._pair(self.first_pair[task] + number)
+        """Demonstration pair `number` of a task, or of a batch of tasks.
+
+        A task or a pair that does not exist is an `UnknownTaskError`; inside `jit`, a failed
+        check of `worldloom.check`.
+        """
+        return self._known(task, number, False)
 
     def test(
         self, task: Int32[Array, "*batch"] | int, number: Int32[Array, "*batch"] | int
     ) -> PackedPair:
-        """Test pair `number` of a task, or of a batch of tasks."""
-        return self._pair(self.first_pair[task] + self.num_demos[task] + number)
+        """Test pair `number` of a task, or of a batch of tasks; checked as in `demo`."""
+        return self._known(task, number, True)
 
     def pair(
         self,
@@ -151,13 +159,15 @@ class TaskBuffer(eqx.Module):
         number: Int32[Array, "*batch"],
         is_test: Bool[Array, "*batch"],
     ) -> PackedPair:
-        """Demonstration or test pair `number` of a task, or of a batch of tasks."""
-        return self._pair(
-            self.first_pair[task] + jnp.where(is_test, self.num_demos[task], 0) + number
-        )
+        """Demonstration or test pair `number` of a task, or of a batch; checked as in `demo`."""
+        return self._known(task, number, is_test)
 
-    def _pair(self, place) -> PackedPair:
-        return jax.tree.map(lambda leaf: leaf[place], self.pairs)
+    def _known(self, task: Any, number: Any, is_test: Any) -> PackedPair:
+        task = in_range("task", whole_numbers("task", task), self.num_tasks, "tasks")
+        counts = jnp.where(is_test, self.num_tests[task], self.num_demos[task])
+        number = whole_numbers("number", number)
+        number = in_range("number", number, counts, "pairs of the task")
+        return pair_at(self, task, number, is_test)
 
     def sample(
         self,
@@ -166,16 +176,38 @@ class TaskBuffer(eqx.Module):
         *,
         weights: Float[Array, " tasks"] | None = None,
     ) -> Int32[Array, "*shape"]:
-        """Random task numbers, all equally likely or in proportion to `weights`."""
+        """Random task numbers, all equally likely or in proportion to `weights`.
+
+        Weights are one a task, not negative, and not all 0.
+        """
         if weights is None:
             return jax.random.randint(key, shape, 0, self.num_tasks, jnp.int32)
+        weights = self._checked(weights)
         upto = jnp.cumsum(weights)
         threshold = jax.random.uniform(key, shape, weights.dtype) * upto[-1]
         found = jnp.searchsorted(upto, threshold, side="right").astype(jnp.int32)
         return jnp.minimum(found, self.num_tasks - 1)
 
+    def _checked(self, weights: Float[Array, " tasks"]) -> Float[Array, " tasks"]:
+        message = (
+            f"weights: expected {self.num_tasks} finite numbers, one a task, none of them "
+            "negative and one or more above 0"
+        )
+        if weights.shape != (self.num_tasks,):
+            raise BadTaskError(f"{message}; got the shape {weights.shape}")
+        good = jnp.all(jnp.isfinite(weights) & (weights >= 0)) & jnp.any(weights > 0)
+        if isinstance(good, jax.core.Tracer):
+            return check.require(good, weights, message)
+        if not good:
+            raise BadTaskError(f"{message}; got {weights!r:.80}")
+        return weights
+
     def take(self, tasks: Int32[Array, " count"] | np.ndarray) -> TaskBuffer:
-        """The tasks with these numbers, in this order; their pairs are shared, not copied."""
+        """The tasks with these numbers, in this order; their pairs are shared, not copied.
+
+        A number that does not exist is refused as in `demo`.
+        """
+        tasks = in_range("tasks", whole_numbers("tasks", tasks), self.num_tasks, "tasks")
         return TaskBuffer(
             self.pairs,
             self.first_pair[tasks],
@@ -184,6 +216,14 @@ class TaskBuffer(eqx.Module):
             self.height,
             self.width,
         )
+
+
+def pair_at(tasks: TaskBuffer, task: Any, number: Any, is_test: Any) -> PackedPair:
+    """A pair by numbers that are known to be good: nothing is checked, as befits a step."""
+    first = tasks.first_pair[task]
+    if is_test is not False:
+        first = first + jnp.where(is_test, tasks.num_demos[task], 0)
+    return jax.tree.map(lambda leaf: leaf[first + number], tasks.pairs)
 
 
 def _sizes(masks: Bool[Array, "pairs 2 height width"]) -> UInt8[Array, "pairs 4"]:

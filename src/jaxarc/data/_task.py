@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import equinox as eqx
+import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt8
 
-from jaxarc.data._parse import Pair, RawTask
+from jaxarc.data._parse import BadTaskError, Pair, RawTask
 
 
 class JaxArcTask(eqx.Module):
@@ -59,6 +61,15 @@ class JaxArcTask(eqx.Module):
         self.true_test_output_masks = mask(true_test_output_masks)
         self.num_test_pairs = number(num_test_pairs)
         self.task_index = number(task_index)
+        demos, tests = len(self.input_grids_examples), len(self.test_input_grids)
+        _check_count("num_train_pairs", self.num_train_pairs, 1, demos)
+        _check_count("num_test_pairs", self.num_test_pairs, 0, tests)
+
+
+def _check_count(name: str, count: Array, least: int, most: int) -> None:
+    """Refuse a number of pairs that the arrays do not hold, where it can be looked at."""
+    if not isinstance(count, jax.core.Tracer) and not least <= int(count) <= most:
+        raise BadTaskError(f"{name}={int(count)}: expected {least} to {most}, the pairs given")
 
 
 def pad_task(
@@ -99,7 +110,10 @@ def _pad(grids: Sequence[np.ndarray | None], count: int, height: int, width: int
 
 
 def create_mock_task() -> JaxArcTask:
-    """A small made-up task to play with: mirror the grid left-right. Two demos, one test."""
+    """A small made-up task to play with: mirror the grid left-right. Two demos, one test.
+
+    It is always the same task.
+    """
     rng = np.random.default_rng(0)
     grids = [rng.integers(0, 10, size).astype(np.uint8) for size in ((10, 10), (12, 8), (9, 11))]
     *demos, test = [Pair(grid, grid[:, ::-1].copy()) for grid in grids]

@@ -9,16 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from jaxarc.data._buffer import TaskBuffer
-from jaxarc.data._parse import MAX_SIDE, RawTask
+from jaxarc.data._index import task_number
+from jaxarc.data._parse import MAX_SIDE, RawTask, UnknownTaskError
 from jaxarc.data._task import JaxArcTask, pad_task
-from worldloom._errors import WorldloomError
-
-
-class UnknownTaskError(WorldloomError, KeyError):
-    """No task, tag or subset of that name."""
-
-    def __str__(self) -> str:
-        return self.args[0]
 
 
 def _grids(task: RawTask) -> Iterator[np.ndarray]:
@@ -97,10 +90,7 @@ class TaskSet:
 
     def get_task_by_index(self, index: int) -> JaxArcTask:
         """The task with this number, padded to 30 x 30 and to the most pairs of any task here."""
-        if not 0 <= index < len(self.tasks):
-            raise UnknownTaskError(
-                f"{self.name} has tasks 0 to {len(self.tasks) - 1}, no task {index}"
-            )
+        index = task_number(index, len(self), self.name)
         demos, tests = self._most_pairs
         return pad_task(
             self.tasks[index],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jaxarc.envs._config import ConfigError as ConfigError
 from jaxarc.envs._config import EnvironmentConfig as EnvironmentConfig
 from jaxarc.envs._config import JaxArcConfig as JaxArcConfig
 from jaxarc.envs._config import ObservationConfig as ObservationConfig
@@ -15,6 +14,7 @@ from jaxarc.envs._environment import Environment as Environment
 from jaxarc.envs._environment import Rollout as Rollout
 from jaxarc.envs._environment import make as make
 from jaxarc.envs._observation import ArcObservation as ArcObservation
+from jaxarc.envs._options import ConfigError as ConfigError
 from jaxarc.envs._reward import Reward as Reward
 from jaxarc.envs._reward import SimilarityReward as SimilarityReward
 from jaxarc.envs._reward import Transition as Transition

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, TypeVar, dataclass_transform
+import inspect
 
 from jaxarc.bitgrid import WORD
+from jaxarc.envs._options import (
+    ConfigError,
+    check_bool,
+    check_choice,
+    check_kind,
+    check_range,
+    config_class,
+    refuse,
+)
 from jaxarc.envs._reward import Reward, SimilarityReward
 from jaxarc.operations import NUM_EDITS, NUM_OPERATIONS
-from worldloom._errors import WorldloomError
-
-T = TypeVar("T")
 
 
-class ConfigError(WorldloomError, ValueError, TypeError):
-    """An option that does not exist, or a value that it cannot have."""
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def _config(cls: type[T]) -> type[T]:
-    """A frozen dataclass of keywords that names its options when it is given another one."""
-    made: Any = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
-    fill = made.__init__
-    names = [field.name for field in dataclasses.fields(made)]
-
-    def __init__(self, **options):
-        for name in options:
-            if name not in names:
-                known = ", ".join(names)
-                raise ConfigError(f"{cls.__name__} has no option {name!r}; it has: {known}")
-        fill(self, **options)
-
-    made.__init__ = __init__
-    return made
-
-
-def _refuse(config: Any, name: str, expected: str) -> None:
-    value = getattr(config, name)
-    raise ConfigError(f"{type(config).__name__}({name}={value!r}): expected {expected}")
-
-
-def _check_choice(config: Any, name: str, choices: tuple) -> None:
-    if getattr(config, name) not in choices:
-        _refuse(config, name, "one of " + ", ".join(map(repr, choices)))
-
-
-def _check_range(config: Any, name: str, low: int, high: int) -> None:
-    value = getattr(config, name)
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        _refuse(config, name, f"an integer {low} to {high}")
-
-
-@_config
+@config_class
 class EnvironmentConfig:
     """How an episode goes.
 
@@ -72,13 +39,15 @@ class EnvironmentConfig:
     debug_level: int = 0
 
     def __post_init__(self):
-        _check_range(self, "max_episode_steps", 1, 65_535)
-        _check_choice(self, "episode_mode", ("train", "test"))
-        _check_range(self, "max_attempts", 1, 255)
-        _check_choice(self, "debug_level", (0, 1))
+        check_range(self, "max_episode_steps", 1, 65_535)
+        check_choice(self, "episode_mode", ("train", "test"))
+        check_range(self, "max_attempts", 1, 15)
+        check_bool(self, "pair_controls")
+        check_bool(self, "record_history")
+        check_range(self, "debug_level", 0, 1)
 
 
-@_config
+@config_class
 class UnifiedDatasetConfig:
     """The canvas that every grid is padded to."""
 
@@ -86,11 +55,11 @@ class UnifiedDatasetConfig:
     max_grid_width: int = 30
 
     def __post_init__(self):
-        _check_range(self, "max_grid_height", 1, WORD)
-        _check_range(self, "max_grid_width", 1, WORD)
+        check_range(self, "max_grid_height", 1, WORD)
+        check_range(self, "max_grid_width", 1, WORD)
 
 
-@_config
+@config_class
 class UnifiedActionConfig:
     """Which actions there are.
 
@@ -102,14 +71,23 @@ class UnifiedActionConfig:
     allowed_operations: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        _check_choice(self, "selection_format", ("point", "bbox", "mask"))
-        if self.allowed_operations is not None:
-            object.__setattr__(self, "allowed_operations", tuple(sorted(self.allowed_operations)))
-            if not set(self.allowed_operations) <= set(range(NUM_OPERATIONS)):
-                _refuse(self, "allowed_operations", f"ids 0 to {NUM_OPERATIONS - 1}")
+        check_choice(self, "selection_format", ("point", "bbox", "mask"))
+        given = self.allowed_operations
+        if given is None:
+            return
+        ids = range(NUM_OPERATIONS)
+        if (
+            not isinstance(given, tuple)
+            or not given
+            or len(set(given)) < len(given)
+            or not all(type(one) is int and one in ids for one in given)
+        ):
+            expected = f"a tuple of one or more different ids 0 to {NUM_OPERATIONS - 1}, or None"
+            refuse(self, "allowed_operations", expected)
+        object.__setattr__(self, "allowed_operations", tuple(sorted(given)))
 
 
-@_config
+@config_class
 class ObservationConfig:
     """What an observation holds next to the working grid; each part is off by default."""
 
@@ -120,17 +98,26 @@ class ObservationConfig:
     allowed_operations: bool = False
 
     def __post_init__(self):
-        _check_range(self, "demos", 0, 10)
+        for name in ("input", "clipboard", "step", "allowed_operations"):
+            check_bool(self, name)
+        check_range(self, "demos", 0, 10)
 
 
-@_config
+@config_class
 class VisualizationConfig:
-    """Whether a run is drawn."""
+    """Whether a run is drawn.
+
+    - `enabled`: print the grid of the first world on the terminal after every step, or as often
+      as 5 ms a step allow. It changes nothing else. `watch_rollout` shows and records more.
+    """
 
     enabled: bool = False
 
+    def __post_init__(self):
+        check_bool(self, "enabled")
 
-@_config
+
+@config_class
 class JaxArcConfig:
     """Everything that is fixed about an environment.
 
@@ -153,13 +140,36 @@ class JaxArcConfig:
     reward: Reward = SimilarityReward()
     visualization: VisualizationConfig = VisualizationConfig()
 
+    def __post_init__(self):
+        check_kind(self, "environment", EnvironmentConfig)
+        check_kind(self, "dataset", UnifiedDatasetConfig)
+        check_kind(self, "action", UnifiedActionConfig)
+        check_kind(self, "observation", ObservationConfig)
+        check_kind(self, "visualization", VisualizationConfig)
+        if isinstance(self.reward, type) or not isinstance(self.reward, Reward):
+            refuse(self, "reward", "an object that takes a Transition, as SimilarityReward() does")
+        try:
+            inspect.signature(self.reward).bind(None)
+        except TypeError:
+            refuse(self, "reward", "an object that is called with one Transition")
+        controls = [k for k in self.action.allowed_operations or () if k >= NUM_EDITS]
+        if controls and not self.environment.pair_controls:
+            which = f"{self.action.allowed_operations}: {', '.join(map(str, controls))} go from "
+            which += "pair to pair, which is switched off"
+            error = ConfigError(
+                f"UnifiedActionConfig(allowed_operations={which}: leave them out, or set "
+                "EnvironmentConfig(pair_controls=True)"
+            )
+            error.option = "allowed_operations"
+            error.reason = f"{which}; ids 0 to {NUM_EDITS - 1} edit the grid"
+            raise error
+
     @property
     def operations(self) -> tuple[int, ...]:
         """The ids of the operations that may be used."""
         controls = self.environment.pair_controls
         exist = range(NUM_OPERATIONS if controls else NUM_EDITS)
-        allowed = self.action.allowed_operations
-        return tuple(exist) if allowed is None else tuple(k for k in allowed if k in exist)
+        return self.action.allowed_operations or tuple(exist)
 
     @property
     def canvas(self) -> tuple[int, int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
@@ -16,19 +17,27 @@ from jaxtyping import Array, Bool, Float32
 
 from jaxarc.bitgrid import from_lanes, lanes_for
 from jaxarc.data import TaskBuffer, TaskSet, load
-from jaxarc.envs._config import ConfigError, EnvironmentConfig, JaxArcConfig
+from jaxarc.data._index import in_range, whole_numbers
+from jaxarc.envs._config import EnvironmentConfig, JaxArcConfig
+from jaxarc.envs._doors import (
+    check_actions,
+    check_config,
+    check_counts,
+    check_step,
+    number_of_worlds,
+    one_key,
+)
 from jaxarc.envs._episode import begin
 from jaxarc.envs._observation import ArcObservation, action_mask, observe
-from jaxarc.envs._pairs import MAX_TESTS
+from jaxarc.envs._options import ConfigError
 from jaxarc.envs._spread import begin_spread, devices_for, end_spread, step_spread
-from jaxarc.envs._state import ArcState, World, typed_key
-from jaxarc.envs.functional import Step, StepInfo, lane_step, worlds_of
+from jaxarc.envs._state import AnyKey, ArcState, World
+from jaxarc.envs.functional import Step, StepInfo, draw, lane_step, worlds_of
 from jaxarc.envs.structured_actions import (
     Action,
     BboxAction,
     MaskAction,
     PointAction,
-    check_any_action,
 )
 from worldloom import mesh
 
@@ -72,15 +81,27 @@ class Environment:
     buffer: TaskBuffer
 
     def reset(
-        self, key: Array, *, worlds: int, task: Array | np.ndarray | Sequence[int] | None = None
+        self, key: AnyKey, *, worlds: int, task: Any = None
     ) -> tuple[ArcState, ArcObservation]:
-        """Begin episodes in many worlds: of the given tasks, one a world, or of random ones."""
-        keys = jax.random.split(typed_key(key), worlds)
-        if task is not None:
-            task = jnp.asarray(task, jnp.int32)
-            if task.shape != (worlds,):
-                raise ConfigError(f"task must hold {worlds} numbers, one a world, got {task.shape}")
-        return _reset(keys, task, self.buffer, config=self.config)
+        """Begin episodes in many worlds: of random tasks, or of those with the numbers given.
+
+        **Arguments:**
+
+        - `task`: a number for each world. One that does not exist is an `UnknownTaskError`;
+          inside `jit`, a failed check of `worldloom.check`.
+        """
+        worlds = number_of_worlds(worlds)
+        keys = jax.random.split(one_key(key), worlds)
+        if task is None:
+            return _reset(keys, None, self.buffer, config=self.config)
+        task = whole_numbers("task", task)
+        if task.shape != (worlds,):
+            raise ConfigError(f"task must hold {worlds} numbers, one a world, got {task.shape}")
+        count = self.buffer.num_tasks
+        if not isinstance(task, jax.core.Tracer):
+            in_range("task", task, count, "tasks")
+        states, shown = _reset(keys, task, self.buffer, config=self.config)
+        return in_range("task", task, count, "tasks", guarded=states), shown
 
     def step(self, states: ArcState, actions: Action) -> Step:
         """One step of every world; where an episode ends, a new one begins.
@@ -88,14 +109,14 @@ class Environment:
         The observation is that of the new episode; `info.final_observation` is the last one of
         the old.
         """
-        check_any_action(actions)
+        check_step(states, actions, self.config, None, batch=True)
         return _step(states, actions, self.buffer, config=self.config)
 
     def rollout(
         self,
         policy: Policy,
         params: Any,
-        key: Array,
+        key: AnyKey,
         length: int,
         *,
         worlds: int = 1024,
@@ -119,9 +140,9 @@ class Environment:
         lanes, _ = result.state
         return step.end(lanes, worlds), result.records
 
-    def random_action(self, key: Array, *, worlds: int) -> Action:
+    def random_action(self, key: AnyKey, *, worlds: int) -> Action:
         """Actions drawn at random from the allowed operations and from all selections."""
-        return random_action(self.config, worlds, typed_key(key))
+        return random_action(self.config, number_of_worlds(worlds), one_key(key))
 
     @property
     def action_mask(self) -> Bool[Array, " 42"]:
@@ -150,10 +171,12 @@ class RolloutStep(eqx.Module):
         """The next carry, what a rollout keeps of the step, and what else is known of it."""
         lanes, seen = carry
         action = self.policy(self.params, seen, jax.random.fold_in(self.key, t))
+        check_actions(action, seen.grid.shape[:1], self.config)
         action = action.packed() if isinstance(action, MaskAction) else action
         lanes, shown, reward, _, info = step_spread(
             lanes, action, self.config, self.tasks, self.devices
         )
+        draw(info.final_observation, self.config)
         kept = Rollout(
             action,
             reward,
@@ -170,11 +193,12 @@ class RolloutStep(eqx.Module):
 
 
 def ready(
-    env: Environment, policy: Policy, params: Any, key: Array, *, worlds: int, observations: bool
+    env: Environment, policy: Policy, params: Any, key: AnyKey, *, worlds: int, observations: bool
 ) -> tuple[RolloutStep, tuple[World, ArcObservation]]:
     """The step of a rollout and its first carry, spread over the devices."""
+    worlds = number_of_worlds(worlds)
     devices = devices_for(worlds)
-    first, acting = jax.random.split(typed_key(key))
+    first, acting = jax.random.split(one_key(key))
     keys = mesh.shard(jax.random.split(first, worlds), devices)
     tasks = mesh.replicate(env.buffer, devices)
     start = _begin_rollout(keys, tasks, config=env.config, devices=devices)
@@ -203,6 +227,7 @@ def _step(states, actions, tasks, *, config):
     worlds = states.numbers.shape[0]
     lanes = states.lanes(lanes_for(worlds))
     lanes, shown, reward, done, info = lane_step(lanes, actions, config, tasks)
+    draw(info.final_observation, config)
     return worlds_of(lanes, worlds).packed(), shown, reward, done, info
 
 
@@ -261,8 +286,9 @@ def make(
         mode = "test" if tasks.tags == ("eval",) else "train"
         plain = EnvironmentConfig(record_history=False, episode_mode=mode)
         config = JaxArcConfig(environment=plain)
-    most = max((len(task.tests) for task in tasks.tasks), default=0)
-    if config.environment.episode_mode == "test" and most > MAX_TESTS:
-        raise ConfigError(f"test mode counts attempts of {MAX_TESTS} test pairs, a task has {most}")
+    check_config(config)
+    counts = np.array([(len(task.demos), len(task.tests)) for task in tasks.tasks], np.int32)
+    demos, tests = counts.reshape(-1, 2).T
+    check_counts(demos, tests, config, tasks.ids)
     height, width = config.canvas
     return Environment(tasks, config, tasks.buffer(height=height, width=width))

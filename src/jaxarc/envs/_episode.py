@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,7 +12,9 @@ from jaxtyping import Array, Bool, Float32, Int32, Key, UInt32
 
 from jaxarc.bitgrid import PLANES, count, equal, on_active_lanes, to_lanes
 from jaxarc.data import TaskBuffer
-from jaxarc.envs._config import ConfigError, JaxArcConfig
+from jaxarc.data._buffer import pair_at
+from jaxarc.envs._config import JaxArcConfig
+from jaxarc.envs._options import ConfigError
 from jaxarc.envs._pairs import PairControl, attempts_at, go_to_pair, is_open
 from jaxarc.envs._reward import Transition
 from jaxarc.envs._state import World, empty_history, record
@@ -166,7 +168,7 @@ def _below(word: UInt32[Array, " lanes"], limit: UInt32[Array, ...]) -> Int32[Ar
 
 def place_pair(state: World, tasks: TaskBuffer) -> World:
     """Put the pair that the state's indices name on the board, the grid a copy of its input."""
-    pair = to_lanes(tasks.pair(state.task_index, state.pair_index, state.on_test_pair))
+    pair = to_lanes(pair_at(tasks, state.task_index, state.pair_index, state.on_test_pair))
     grid, target = pair.grids[:PLANES], pair.grids[PLANES:]
     height, width, target_height, target_width = pair.sizes.astype(jnp.int32)
     similarity, _ = compare(grid, height, width, target, target_height, target_width)
@@ -217,7 +219,8 @@ def advance(
     here = jnp.uint32(1) << state.pair_index.astype(jnp.uint32)
     on_test = state.on_test_pair
     attempt = handed_in & on_test & is_open(state, setting.max_attempts)
-    demo_solved = exact & live & ~on_test & ((state.solved_demos & here) == 0)
+    # Of a valid step only: a grid may equal its target from the start.
+    demo_solved = exact & valid & ~on_test & ((state.solved_demos & here) == 0)
     test_solved = exact & attempt
     success = demo_solved | test_solved
     after = dataclasses.replace(
@@ -263,8 +266,23 @@ def advance(
 
     submitted = jnp.where(on_test, attempt, handed_in)
     transition = Transition(state.similarity, similarity, success, submitted)
-    reward = jnp.where(live, config.reward(transition), 0)
+    earned = reward_of(config, transition)
+    earned = jnp.where(valid, earned, jnp.minimum(earned, 0))
+    reward = jnp.where(live, earned, 0)
     return after, Outcome(reward, terminated, truncated, success, valid, similarity, score)
+
+
+def reward_of(config: JaxArcConfig, transition: Transition) -> Float32[Array, " lanes"]:
+    """What the configuration's reward says, refused where it is not a number for each world."""
+    earned: Any = config.reward(transition)
+    worlds = transition.success.shape
+    kind, shape = getattr(earned, "dtype", None), getattr(earned, "shape", None)
+    if kind is None or not jnp.issubdtype(kind, jnp.floating) or shape != worlds:
+        raise ConfigError(
+            f"JaxArcConfig(reward={config.reward!r}): it gave {type(earned).__name__} of type "
+            f"{kind} and shape {shape}; expected floats, one a world, of shape {worlds}"
+        )
+    return earned.astype(jnp.float32)
 
 
 def restart(state: World, config: JaxArcConfig, tasks: TaskBuffer) -> World:

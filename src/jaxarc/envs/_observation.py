@@ -8,7 +8,9 @@ from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.bitgrid import PLANES, unpack, unpack_mask
 from jaxarc.data import TaskBuffer
-from jaxarc.envs._config import ConfigError, JaxArcConfig
+from jaxarc.data._buffer import pair_at
+from jaxarc.envs._config import JaxArcConfig
+from jaxarc.envs._options import ConfigError
 from jaxarc.envs._state import World
 from jaxarc.operations import NUM_OPERATIONS
 
@@ -88,7 +90,8 @@ def _demos(state, config, tasks):
     number = jnp.arange(config.observation.demos, dtype=jnp.int32)
     number = jnp.broadcast_to(number, (*index.shape[:-1], config.observation.demos))
     exists = number < tasks.num_demos[index]
-    pairs = tasks.demo(jnp.broadcast_to(index, number.shape), jnp.where(exists, number, 0))
+    index = jnp.broadcast_to(index, number.shape)
+    pairs = pair_at(tasks, index, jnp.where(exists, number, 0), False)
 
     def cells(grid, size):
         size = jnp.where(exists[..., None], size.astype(jnp.int32), 0)

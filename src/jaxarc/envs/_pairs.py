@@ -21,6 +21,7 @@ from jaxarc.envs._state import World
 from jaxarc.operations import operation_id
 
 MAX_TESTS = 8  # pairs that `World.attempts` has room for, four bits each
+MAX_DEMOS = 32  # pairs that `World.solved_demos` has room for
 
 
 def attempts_at(state: World) -> UInt32[Array, " lanes"]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32
+
+from jaxarc.envs._options import check_number, config_class, is_number
 
 
 class Transition(NamedTuple):
@@ -34,20 +35,30 @@ class Reward(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@config_class
 class SimilarityReward:
     """The change of similarity, a bonus for success, and a price for each step and each miss.
 
     - `similarity_weight`: times the change of similarity.
     - `success_bonus`: for solving a pair.
-    - `step_penalty`: taken off at every step.
+    - `step_penalty`: taken off at every step, and all that an invalid step earns.
     - `submit_penalty`: taken off for handing in a wrong grid.
+
+    None of them is negative.
     """
 
-    similarity_weight: float = 1.0
-    success_bonus: float = 10.0
-    step_penalty: float = 0.01
-    submit_penalty: float = 0.0
+    similarity_weight: float | int = 1.0
+    success_bonus: float | int = 10.0
+    step_penalty: float | int = 0.01
+    submit_penalty: float | int = 0.0
+
+    def __post_init__(self):
+        for name in ("similarity_weight", "success_bonus", "step_penalty", "submit_penalty"):
+            value = getattr(self, name)
+            hint = ""
+            if name.endswith("penalty") and is_number(value) and value < 0:
+                hint = f"; a penalty is taken off, so a cost is {name}={-value!r}"
+            check_number(self, name, low=0.0, hint=hint)
 
     def __call__(self, transition: Transition) -> Float32[Array, "*worlds"]:
         """The reward of each world."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import equinox as eqx
 import jax
@@ -13,13 +13,12 @@ from jaxtyping import Array, Bool, Float32, Int32, Key, UInt8, UInt16, UInt32
 
 from jaxarc.bitgrid import PLANES, to_lanes, unpack, unpack_mask
 from jaxarc.envs._config import JaxArcConfig
-from jaxarc.envs.structured_actions import (
-    FORMATS,
-    Action,
-    ActionError,
-    BboxAction,
-    PointAction,
-)
+from jaxarc.envs._options import ConfigError
+from jaxarc.envs.structured_actions import Action, BboxAction, PointAction
+from worldloom._errors import WorldloomError
+
+AnyKey: TypeAlias = Any
+"""A key of `jax.random`, of any kind. What is none is refused by `typed_key`, with a sentence."""
 
 GENERATOR = "threefry2x32"  # of the keys that states hold
 
@@ -41,6 +40,10 @@ _NUMBERS = {
     "done": jnp.bool_,
 }
 _ARRAYS = ("grid", "clip", "clip_mask", "pair", "similarity", "action_history")
+
+
+class NoTaskDataError(WorldloomError, AttributeError):
+    """A state was asked for the data of its task."""
 
 
 class World(eqx.Module):
@@ -223,6 +226,15 @@ class ArcState(eqx.Module):
         """What the next episode is drawn with."""
         return jax.random.wrap_key_data(_words(self.numbers[..., -2:]), impl=GENERATOR)
 
+    @property
+    def task_data(self) -> NoReturn:
+        """Not here: a state holds the number of its task, `task_index`, and one pair."""
+        raise NoTaskDataError(
+            "a state holds no task data: call jaxarc.load_state_efficiently(path, parser, "
+            "dummy_state) to load one, or parser.get_task_by_index(int(state.task_index)) for "
+            "the task that it plays"
+        )
+
     def _number(self, name: str) -> Array:
         return _as_kind(self.numbers[..., tuple(_NUMBERS).index(name)], name)
 
@@ -294,38 +306,58 @@ def record(
     """Write each world's action into its row `step`; a row past the end is dropped."""
     if history is None:
         return None
-    selection_format = config.action.selection_format
-    if not isinstance(action, FORMATS[selection_format]):
-        raise ActionError(
-            f"the history keeps {selection_format!r} actions, got {type(action).__name__}: "
-            f"set UnifiedActionConfig(selection_format=...) to the actions you use, "
-            f"or EnvironmentConfig(record_history=False)"
-        )
+    # What a field cannot hold becomes its largest number; a cast would make another number of it.
+    most = jnp.uint32(jnp.iinfo(history.dtype).max)
     fields = [action.operation, *_selection_fields(action, config), step, pair, valid]
+    fields = [jnp.minimum(field.astype(jnp.uint32), most) for field in fields]
     row = jnp.stack([field.astype(history.dtype) for field in fields])
     return history.at[step, :, jnp.arange(step.shape[0])].set(row.T, mode="drop")
 
 
 def _selection_fields(action: Action, config: JaxArcConfig) -> list[Array]:
-    if isinstance(action, PointAction):
+    """The selection in the form that the configuration keeps.
+
+    A point is a box of one cell, and both are masks. What the form has no room for, such as a
+    mask among points, is left out: its fields are the largest number, which no cell has.
+    """
+    kept = config.action.selection_format
+    if kept == "point" and isinstance(action, PointAction):
         return [action.row, action.col]
-    if isinstance(action, BboxAction):
+    if kept == "bbox" and isinstance(action, PointAction):
+        return [action.row, action.col, action.row, action.col]
+    if kept == "bbox" and isinstance(action, BboxAction):
         return [action.r1, action.c1, action.r2, action.c2]
+    if kept != "mask":
+        return [jnp.full_like(action.operation, -1)] * (2 if kept == "point" else 4)
     bits = jnp.iinfo(history_type(config)).bits
     height, width = config.canvas
     words = action.to_lanes(height, width)[:height]
-    parts = [words >> shift for shift in range(0, width, bits)]
+    parts = [(words >> shift) & ((1 << bits) - 1) for shift in range(0, width, bits)]
     return [part[row] for row in range(height) for part in parts]
 
 
-def typed_key(key: Array) -> Array:
+def typed_key(key: AnyKey) -> Array:
     """Keys of any kind (`jax.random.PRNGKey`, another generator) as keys that states hold."""
+    if isinstance(key, np.ndarray) and key.dtype == np.uint32:
+        key = jnp.asarray(key)
+    if not isinstance(key, jax.Array):
+        raise _no_key(f"{key!r:.80}")
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        key = jax.random.wrap_key_data(key)
+        found = f"an array of {key.dtype} of shape {key.shape}"
+        if key.dtype != jnp.uint32:
+            raise _no_key(found)
+        try:
+            key = jax.random.wrap_key_data(key)
+        except (TypeError, ValueError) as error:
+            raise _no_key(found) from error
     if str(jax.random.key_impl(key)) == GENERATOR:
         return key
     draw = jnp.vectorize(lambda one: jax.random.bits(one, (2,)), signature="()->(n)")
     return jax.random.wrap_key_data(draw(key), impl=GENERATOR)
+
+
+def _no_key(found: str) -> ConfigError:
+    return ConfigError(f"key: expected a key, such as jax.random.key(0), got {found}")
 
 
 def _words(numbers: Int32[Array, "*shape"]) -> UInt32[Array, "*shape"]:

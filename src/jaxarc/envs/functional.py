@@ -11,19 +11,20 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.core
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float32, Int
+from jaxtyping import Array, Bool, Float32
 
 from jaxarc.bitgrid import from_lanes, lanes_for, to_lanes
-from jaxarc.data import BadTaskError, JaxArcTask, TaskBuffer
-from jaxarc.envs._config import ConfigError, JaxArcConfig
+from jaxarc.data import JaxArcTask, TaskBuffer
+from jaxarc.data._index import in_range, whole_numbers
+from jaxarc.envs._config import JaxArcConfig
+from jaxarc.envs._doors import check_step, check_tasks, key_of_each, one_key
 from jaxarc.envs._episode import Outcome, advance, begin, restart
 from jaxarc.envs._observation import ArcObservation, observe
-from jaxarc.envs._state import ArcState, World, typed_key
+from jaxarc.envs._options import ConfigError
+from jaxarc.envs._state import AnyKey, ArcState, World
 from jaxarc.envs._validate import action_is_good, what_is_good
-from jaxarc.envs.structured_actions import Action, MaskAction, check_any_action
+from jaxarc.envs.structured_actions import Action, MaskAction
 from worldloom import check
 
 
@@ -53,12 +54,12 @@ LaneStep = tuple[World, ArcObservation, Float32[Array, "*batch"], Bool[Array, "*
 
 
 def arc_reset(
-    key: Array,
+    key: AnyKey,
     config: JaxArcConfig,
     task_data: JaxArcTask | TaskBuffer,
     *,
     episode_mode: str | None = None,
-    initial_pair_idx: Int[Array, ""] | int | None = None,
+    initial_pair_idx: Any = None,
 ) -> tuple[ArcState, ArcObservation]:
     """Begin an episode in one world.
 
@@ -67,7 +68,9 @@ def arc_reset(
     - `key`: decides the task, where a buffer of tasks is given, and the demonstration pair.
     - `task_data`: one task, or a buffer of tasks to draw from.
     - `episode_mode`: as in the configuration, or left out.
-    - `initial_pair_idx`: the pair to begin with, instead of a random one.
+    - `initial_pair_idx`: the number of the pair to begin with, instead of a random one. One that
+      the task does not have is an `UnknownTaskError`; inside `jit`, a failed check of
+      `worldloom.check`.
 
     ```python
     import jax
@@ -81,20 +84,23 @@ def arc_reset(
     assert state.working_grid[5, 5] == 3
     ```
     """
-    pair = None if initial_pair_idx is None else jnp.asarray(initial_pair_idx)[None]
     states, observations = batch_reset(
-        typed_key(key)[None], config, task_data, episode_mode=episode_mode, initial_pair_idx=pair
+        one_key(key)[None],
+        config,
+        task_data,
+        episode_mode=episode_mode,
+        initial_pair_idx=initial_pair_idx,
     )
     return jax.tree.map(lambda leaf: leaf[0], (states, observations))
 
 
 def batch_reset(
-    keys: Array,
+    keys: AnyKey,
     config: JaxArcConfig,
     task_data: JaxArcTask | TaskBuffer,
     *,
     episode_mode: str | None = None,
-    initial_pair_idx: Int[Array, " batch"] | int | None = None,
+    initial_pair_idx: Any = None,
 ) -> tuple[ArcState, ArcObservation]:
     """Begin an episode in one world a key; with a buffer, worlds get tasks of their own."""
     if episode_mode not in (None, config.environment.episode_mode):
@@ -103,12 +109,31 @@ def batch_reset(
             f"{config.environment.episode_mode!r}: steps need it too, so set it there with "
             f"EnvironmentConfig(episode_mode={episode_mode!r})"
         )
-    keys = typed_key(keys)
-    if initial_pair_idx is not None:
-        initial_pair_idx = jnp.broadcast_to(jnp.asarray(initial_pair_idx), keys.shape)
-        initial_pair_idx = initial_pair_idx.astype(jnp.int32)
-    _check_fits(task_data, config)
-    return _reset(keys, task_data, initial_pair_idx, config=config)
+    keys = key_of_each(keys)
+    check_tasks(task_data, config)
+    if initial_pair_idx is None:
+        return _reset(keys, task_data, None, config=config)
+    pair = whole_numbers("initial_pair_idx", initial_pair_idx)
+    if pair.shape not in ((), keys.shape, (1,)):
+        raise ConfigError(
+            f"initial_pair_idx has the shape {pair.shape}; expected one number, or one a world, "
+            f"{keys.shape[0]} in all"
+        )
+    pair = jnp.broadcast_to(pair, keys.shape)
+    states, shown = _reset(keys, task_data, pair, config=config)
+    return _with_known_pair(states, pair, task_data, config), shown
+
+
+def _with_known_pair(states: ArcState, pair: Array, task_data: Any, config: Any) -> ArcState:
+    """The states, having checked that their tasks have the pair."""
+    testing = config.environment.episode_mode == "test"
+    if isinstance(task_data, JaxArcTask):
+        limit = task_data.num_test_pairs if testing else task_data.num_train_pairs
+    else:
+        counts = task_data.num_tests if testing else task_data.num_demos
+        limit = counts[states.task_index]
+    what = f"{'test' if testing else 'demonstration'} pairs of the task"
+    return in_range("initial_pair_idx", pair, limit, what, guarded=states)
 
 
 @partial(jax.jit, static_argnames="config")
@@ -141,7 +166,7 @@ def arc_step(
     - `tasks`: the buffer that the episode began with. Needed where the step may go to another
       pair or show demonstrations; otherwise the state holds all there is to know.
     """
-    check_any_action(action)
+    check_step(state, action, config, tasks, batch=False)
     return _step(state, action, tasks, config=config)
 
 
@@ -149,7 +174,7 @@ def batch_step(
     states: ArcState, actions: Action, config: JaxArcConfig, *, tasks: TaskBuffer | None = None
 ) -> Step:
     """`arc_step` of many worlds at once; `actions` is one object with a leading axis."""
-    check_any_action(actions)
+    check_step(states, actions, config, tasks, batch=True)
     return _batch_step(states, actions, tasks, config=config)
 
 
@@ -162,8 +187,17 @@ def _step(state, action, tasks, *, config):
 def _batch_step(states, actions, tasks, *, config):
     lanes = states.lanes(lanes_for(states.numbers.shape[0]))
     after, outcome = advance(lanes, _fill_lanes(actions, lanes), config, tasks)
-    worlds, *told = _report(after, actions, outcome, config, tasks)
-    return worlds.packed(), *told
+    worlds, shown, *told = _report(after, actions, outcome, config, tasks)
+    draw(shown, config)
+    return worlds.packed(), shown, *told
+
+
+def draw(seen: ArcObservation, config: JaxArcConfig) -> None:
+    """Print the first world's grid, where the configuration asks for it."""
+    if config.visualization.enabled:
+        from jaxarc.utils.visualization._callbacks import draw_first_world
+
+        draw_first_world(seen.grid[0])
 
 
 def _fill_lanes(actions: Action, lanes: World) -> Action:
@@ -216,34 +250,6 @@ def _one_world(config: JaxArcConfig) -> Any:
         return result, jax.tree.map(lambda _: True, result)
 
     return step
-
-
-def _check_fits(task_data: JaxArcTask | TaskBuffer, config: JaxArcConfig) -> None:
-    """Refuse tasks that do not fit the canvas, where they can be looked at."""
-    height, width = config.canvas
-    if isinstance(task_data, TaskBuffer):
-        if (task_data.height, task_data.width) != config.canvas:
-            raise ConfigError(
-                f"the tasks are packed for a canvas of {task_data.height} x {task_data.width}, "
-                f"the configuration has {height} x {width}: pack them with "
-                f".buffer(height={height}, width={width})"
-            )
-        return
-    masks = (
-        task_data.input_masks_examples,
-        task_data.output_masks_examples,
-        task_data.test_input_masks,
-        task_data.true_test_output_masks,
-    )
-    for mask in masks:
-        if isinstance(mask, jax.core.Tracer):
-            return
-        cells = np.asarray(mask)
-        if cells[:, height:].any() or cells[:, :, width:].any():
-            raise BadTaskError(
-                f"a grid of the task is larger than the canvas of {height} x {width}: "
-                f"make UnifiedDatasetConfig(max_grid_height=..., max_grid_width=...) larger"
-            )
 
 
 def _onto_canvas(task: JaxArcTask, canvas: tuple[int, int]) -> JaxArcTask:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxarc.bitgrid import Box, cell, pack_mask, rectangle, to_lanes, unpack_mask
+from jaxarc.data._index import saturated
 from worldloom._errors import WorldloomError
 
 
@@ -20,10 +23,19 @@ class ActionError(WorldloomError, TypeError):
 
 
 def _integer(value: Any) -> Array:
-    value = jnp.asarray(value)
+    value = value if isinstance(value, jax.Array) else np.asarray(value)
     if not jnp.issubdtype(value.dtype, jnp.integer):
         raise ActionError(f"operations and coordinates are integers, got {value.dtype}")
-    return value.astype(jnp.int32)
+    return saturated(value)
+
+
+def _mask(value: Any) -> Array:
+    value = jnp.asarray(value)
+    if value.dtype not in (jnp.bool_, jnp.uint32):
+        raise ActionError(
+            f"a selection is cells, of type bool, or their bits, uint32 a row; got {value.dtype}"
+        )
+    return value
 
 
 def _on_canvas(words: UInt32[Array, rows * lanes], height: int, width: int):
@@ -80,7 +92,9 @@ class MaskAction(eqx.Module):
     """
 
     operation: Int32[Array, "*batch"] = eqx.field(converter=_integer)
-    selection: Bool[Array, "*batch height width"] | UInt32[Array, "*batch rows"]
+    selection: Bool[Array, "*batch height width"] | UInt32[Array, "*batch rows"] = eqx.field(
+        converter=_mask
+    )
 
     def packed(self) -> MaskAction:
         """The same action, its mask as bits."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import optax
 
-from jaxarc.envs import ConfigError
+from jaxarc.envs._options import ConfigError, check_number, check_range, config_class
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@config_class
 class PPOConfig:
     """Sizes and rates. The defaults are small: an update takes well under a second on two cores.
 
@@ -33,25 +31,26 @@ class PPOConfig:
     updates: int = 100
     epochs: int = 2
     minibatches: int = 4
-    learning_rate: float = 1e-3
-    max_norm: float = 0.5
-    discount: float = 0.97
-    decay: float = 0.95
-    clip_ratio: float = 0.2
-    value_weight: float = 0.5
-    entropy_weight: float = 0.01
+    learning_rate: float | int = 1e-3
+    max_norm: float | int = 0.5
+    discount: float | int = 0.97
+    decay: float | int = 0.95
+    clip_ratio: float | int = 0.2
+    value_weight: float | int = 0.5
+    entropy_weight: float | int = 0.01
     width: int = 32
     layers: int = 2
 
     def __post_init__(self):
         for name in ("worlds", "steps", "updates", "epochs", "minibatches", "width", "layers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected 1 or more")
+            check_range(self, name, 1)
+        for name in ("learning_rate", "max_norm"):
+            check_number(self, name, low=0.0, open=True)
         for name in ("discount", "decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name}={getattr(self, name)}: expected a share, 0 to 1")
-        if not 0 < self.clip_ratio < 1:
-            raise ConfigError(f"clip_ratio={self.clip_ratio}: expected a share between 0 and 1")
+            check_number(self, name, low=0.0, high=1.0)
+        check_number(self, "clip_ratio", low=0.0, high=1.0, open=True)
+        for name in ("value_weight", "entropy_weight"):
+            check_number(self, name, low=0.0)
         self.check_devices(1)
 
     def check_devices(self, devices: int) -> None:

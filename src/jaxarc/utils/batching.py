@@ -13,7 +13,7 @@ from jaxtyping import Array, Float32, Key
 from jaxarc.data import JaxArcTask, TaskBuffer
 from jaxarc.envs import ArcState, JaxArcConfig, arc_reset, batch_reset, batch_step
 from jaxarc.utils._workload import guide_action, program_bytes
-from worldloom import Every, batch, bench, mesh, run, unroll
+from worldloom import Every, batch, bench, fresh_seed, mesh, run, unroll
 
 __all__ = ["DynamicBatchProcessor", "find_optimal_batch_size", "hierarchical_batch_processing"]
 
@@ -112,11 +112,12 @@ def hierarchical_batch_processing(
     task: JaxArcTask | TaskBuffer | None = None,
     *,
     steps: int = 50,
+    seed: int | None = None,
 ) -> list[Float32[Array, " envs"]]:
     """Episodes of many workers, each with worlds of its own, all at once.
 
     The workers are parts of one batch, spread over the devices of JAX. Each episode has keys of
-    its own.
+    its own. Without a `seed` a fresh one is drawn; the line that is printed says which.
 
     **Returns:** the rewards of each worker's episodes, worker after worker: a list of
     `num_workers * episodes_per_worker` arrays of `envs_per_worker`.
@@ -133,14 +134,15 @@ def hierarchical_batch_processing(
     while worlds % len(devices):
         devices = devices[:-1]
     spread = mesh.worlds_mesh(devices)
-    keys = mesh.shard(jax.random.split(jax.random.key(42), worlds), spread)
+    seed = fresh_seed() if seed is None else seed
+    keys = mesh.shard(jax.random.split(jax.random.key(seed), worlds), spread)
     step = jax.tree_util.Partial(_episode_on(spread, config, steps), task=task)
     result = run(step, keys, length=episodes_per_worker, save=Every())
     rewards = jnp.asarray(result.records).reshape(-1, num_workers, envs_per_worker)
     print(
         f"{num_workers * episodes_per_worker} episodes of {envs_per_worker} worlds on "
         f"{len(devices)} devices, {rewards.size * steps:,} steps; reward "
-        f"{float(rewards.mean()):.3f} +- {float(rewards.std()):.3f}"
+        f"{float(rewards.mean()):.3f} +- {float(rewards.std()):.3f}, seed {seed}"
     )
     return [
         rewards[episode, worker]
@@ -177,6 +179,7 @@ class DynamicBatchProcessor:
     - `memory_limit_gb`: what a batch may need.
     - `max_batch_size`: the size never to exceed.
     - `patience`: batches of a size before the next larger one, which must be compiled, is tried.
+    - `seed`: decides the episodes. Without one a fresh seed is drawn; `.seed` says which.
     """
 
     def __init__(
@@ -188,10 +191,12 @@ class DynamicBatchProcessor:
         *,
         max_batch_size: int = 512,
         patience: int = 8,
+        seed: int | None = None,
     ):
         self.config = config
         self.task = task
         self.memory_limit_gb = memory_limit_gb
+        self.seed = fresh_seed() if seed is None else seed
         self.performance_history: list[dict[str, float]] = []
         self._sizes = batch.AdaptiveBatch(
             initial_batch_size, largest=max(max_batch_size, initial_batch_size), patience=patience
@@ -228,12 +233,13 @@ class DynamicBatchProcessor:
             last = self.performance_history[-1]
             print(
                 f"Batch size {last['batch_size']}: {last['throughput']:,.0f} worlds/s, "
-                f"{batch.format_bytes(last['memory_gb'] * GB)}"
+                f"{batch.format_bytes(last['memory_gb'] * GB)}, seed {self.seed}"
             )
         return results
 
     def _run(self, size: int, episode: int) -> tuple[Array, float]:
-        keys = jax.random.split(jax.random.key(episode), size)
+        own = jax.random.fold_in(jax.random.key(self.seed), episode)
+        keys = jax.random.split(own, size)
         if size not in self._programs:
             program = self._play.lower(keys, self.task).compile()
             self._programs[size] = program, program_bytes(program) / GB

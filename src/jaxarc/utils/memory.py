@@ -20,7 +20,7 @@ from jaxarc.envs import (
     create_test_config,
 )
 from jaxarc.utils._workload import guide_action
-from worldloom import watch
+from worldloom import fresh_seed, watch
 
 __all__ = [
     "MemorySamples",
@@ -160,6 +160,7 @@ class StateMemoryPool:
     - `pool_size`: how many states it keeps at most.
     - `config`: that of the states; `create_test_config()` by default.
     - `task`: the task they play; `create_mock_task()` by default.
+    - `seed`: decides the states. Without one a fresh seed is drawn; `pool.seed` says which.
 
     ```python
     from jaxarc import StateMemoryPool
@@ -176,6 +177,8 @@ class StateMemoryPool:
         pool_size: int = 100,
         config: JaxArcConfig | None = None,
         task: JaxArcTask | TaskBuffer | None = None,
+        *,
+        seed: int | None = None,
     ):
         if pool_size < 0:
             raise ValueError(f"pool_size must be 0 or more, got {pool_size}")
@@ -187,6 +190,7 @@ class StateMemoryPool:
             weakref.WeakValueDictionary()
         )
         self._task = task or create_mock_task()
+        self.seed = fresh_seed() if seed is None else seed
         self._made = 0
 
     def get_state(self) -> ArcState:
@@ -206,7 +210,7 @@ class StateMemoryPool:
         return True
 
     def _create_new_state(self) -> ArcState:
-        key = jax.random.fold_in(jax.random.key(42), self._made)
+        key = jax.random.fold_in(jax.random.key(self.seed), self._made)
         self._made += 1
         state, _ = arc_reset(key, self.config, self._task)
         return state

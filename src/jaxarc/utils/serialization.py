@@ -102,6 +102,11 @@ def _pairs_on_board(parser: Parser, state: ArcState) -> dict[str, np.ndarray]:
         if number not in tasks:
             tasks[number] = jax.device_get(parser.get_task_by_index(number))
         for side, (cells, mask) in _sides(tasks[number], is_test).items():
+            if not 0 <= pair < len(cells):
+                raise StateFileError(
+                    f"the state plays pair {pair} of task {number}, of which the parser has "
+                    f"{len(cells)}: give the data set and the version that it was played on"
+                )
             on_canvas = np.zeros(canvas, np.uint8)
             kept = (cells[pair] * mask[pair])[: canvas[0], : canvas[1]]
             on_canvas[: kept.shape[0], : kept.shape[1]] = kept

@@ -97,7 +97,8 @@ def test_a_whole_task_wears_one_guise(tasks):
         before, after = data.TaskBuffer.from_task(task), data.TaskBuffer.from_task(dressed)
         first = jnp.zeros(MAX, jnp.int32)
         number = jnp.arange(MAX, dtype=jnp.int32)
-        expected = jax.vmap(worn.pair)(before.demo(first, worn.order.astype(jnp.int32)))
+        number = jnp.where(number < task.num_train_pairs, number, 0)
+        expected = jax.vmap(worn.pair)(before.demo(first, worn.order[number].astype(jnp.int32)))
         test = worn.pair(before.test(jnp.int32(0), 0)), after.test(jnp.int32(0), 0)
         return expected, after.demo(first, number), test, worn.inverse().task(dressed)
 

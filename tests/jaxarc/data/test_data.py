@@ -211,7 +211,10 @@ def test_split_is_a_partition_that_the_seed_decides(agi1):
 
 def test_the_buffer_holds_every_pair_of_every_task(agi1):
     buffer = agi1.buffer()
-    fetch = jax.jit(lambda b, t, n: (b.demo(t, n), b.test(t, n)))
+    fetch_demo, fetch_test = (
+        jax.jit(lambda b, *at: b.demo(*at)),
+        jax.jit(lambda b, *at: b.test(*at)),
+    )
     for index in range(0, 400, 37):
         task = agi1.tasks[index]
         assert (int(buffer.num_demos[index]), int(buffer.num_tests[index])) == (
@@ -219,10 +222,10 @@ def test_the_buffer_holds_every_pair_of_every_task(agi1):
             len(task.tests),
         )
         for number in range(len(task.demos)):
-            packed = fetch(buffer, jnp.int32(index), jnp.int32(number))[0]
+            packed = fetch_demo(buffer, jnp.int32(index), jnp.int32(number))
             check_pair(packed, task.demos[number])
         for number in range(len(task.tests)):
-            packed = fetch(buffer, jnp.int32(index), jnp.int32(number))[1]
+            packed = fetch_test(buffer, jnp.int32(index), jnp.int32(number))
             check_pair(packed, task.tests[number])
 
 

@@ -75,6 +75,15 @@ def print_summary(episode: Any, steps: Any, reward: Any, similarity: Any, succes
     )
 
 
+def draw_first_world(grid: Any) -> None:
+    """Print a world's grid from inside compiled code, as often as a budget of time allows."""
+    adaptive_visualization_callback(_print_first_world, grid, callback_name="world 0")
+
+
+def _print_first_world(grid: np.ndarray) -> None:
+    log_grid_to_console(grid, title="world 0")
+
+
 _rates: dict[str, watch.Rate] = {}
 
 

@@ -12,7 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float32, Int8, Int16, UInt8
 
-from jaxarc.envs import EnvironmentConfig, JaxArcConfig, arc_reset, batch_step
+from jaxarc.bitgrid import from_lanes
+from jaxarc.envs import EnvironmentConfig, JaxArcConfig, batch_step
+from jaxarc.envs._episode import begin
+from jaxarc.envs._observation import observe
 from jaxarc.utils.visualization._memory import MemoryManager
 from jaxarc.utils.visualization._recording import Episode, Recording, RecordingError
 from jaxarc.utils.visualization._settings import MemorySettings
@@ -61,6 +64,7 @@ def rebuild(recording: Recording, episodes: Sequence[Episode] | None = None) -> 
     ```
     """
     wanted = list(recording.episodes if episodes is None else episodes)
+    recording.own(wanted)
     for k in range(0, len(wanted), BLOCK):
         yield from _rebuild_block(recording, wanted[k : k + BLOCK])
 
@@ -129,13 +133,12 @@ def _rebuild_block(recording: Recording, episodes: list[Episode]) -> Iterator[Fr
     steps = np.array([episode.start for episode in filled]) + np.arange(longest)[:, None]
     steps = np.minimum(steps, recording.steps - 1)
     actions = recording.action(steps, np.broadcast_to(worlds, steps.shape))
-    tasks = [recording.tasks.get_task_by_index(episode.task) for episode in filled]
-    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *tasks)
+    tasks = np.array([episode.task for episode in filled], np.int32)
     pairs = np.array([episode.pair for episode in filled], np.int32)
     height, width = recording.config.canvas
     buffer = recording.tasks.buffer(height=height, width=width)
     config = _plain(recording.config)
-    first, then = jax.device_get(_replay(stacked, pairs, actions, buffer, config=config))
+    first, then = jax.device_get(_replay(tasks, pairs, actions, buffer, config=config))
     for k, episode in enumerate(episodes):
         rows = slice(episode.start, episode.start + episode.length)
         recorded = recording.similarity[rows, episode.world]
@@ -178,9 +181,10 @@ def _plain(config: JaxArcConfig) -> JaxArcConfig:
 
 @partial(jax.jit, static_argnames="config")
 def _replay(tasks, pairs, actions, buffer, *, config):
+    # The keys decide nothing: tasks and pairs are given, and no episode begins by itself.
     keys = jax.random.split(jax.random.key(0), pairs.shape[0])
-    begin = lambda key, task, pair: arc_reset(key, config, task, initial_pair_idx=pair)  # noqa: E731
-    states, shown = jax.vmap(begin)(keys, tasks, pairs)
+    worlds = from_lanes(begin(keys, config, buffer, task=tasks, pair=pairs))
+    states, shown = worlds.packed(), observe(worlds, config, buffer)
 
     def step(states, action):
         states, shown, _, _, info = batch_step(states, action, config, tasks=buffer)

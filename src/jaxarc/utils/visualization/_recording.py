@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -126,6 +126,17 @@ class Recording:
             for number, (start, world, stop) in enumerate(sorted(spans))
         )
 
+    def own(self, episodes: Sequence[Episode]) -> None:
+        """Refuse episodes that are not of this recording: another's would be shown as its own."""
+        for episode in episodes:
+            if not 0 <= episode.number < len(self.episodes) or (
+                self.episodes[episode.number] != episode
+            ):
+                raise RecordingError(
+                    f"episode {episode.number} of task {episode.task_id!r} is not one of the "
+                    f"{len(self.episodes)} episodes of this recording: take them from its .episodes"
+                )
+
     def _episode(self, number: int, world: int, start: int, stop: int) -> Episode:
         task, pair = int(self.task[start, world]), int(self.pair[start, world])
         played = self.tasks.tasks[task]
@@ -224,6 +235,11 @@ class Recording:
     def _check(self, where: str) -> None:
         if self.task.size and not 0 <= self.task.min() <= self.task.max() < len(self.tasks):
             raise RecordingError(f"{where!r} plays tasks that it does not hold")
+        counts = np.array([(len(t.demos), len(t.tests)) for t in self.tasks.tasks], np.int32)
+        on_test = (self.pair & TEST) != 0
+        limit = counts.reshape(-1, 2)[self.task, on_test.astype(np.int32)]
+        if ((self.pair & ~np.uint8(TEST)) >= limit).any():
+            raise RecordingError(f"{where!r} plays pairs that its tasks do not have")
 
 
 _ARRAYS = ("task", "pair", "operation", "selection", "reward", "similarity", "ends")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import math
 import os
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -51,12 +51,30 @@ class Replays:
     fps: float | int = 6
     palette: Palette | str = ARC
 
+    def __post_init__(self):
+        if not (math.isfinite(self.fps) and self.fps > 0):
+            raise RecordingError(f"fps={self.fps}: expected frames a second, above 0")
+
     def chosen(self) -> tuple[Episode, ...]:
         """The episodes on the page."""
         chosen = self.recording.episodes[:MOST] if self.episodes is None else tuple(self.episodes)
         if not chosen:
-            raise RecordingError("there are no episodes to show: the recording has no steps")
+            raise RecordingError("there are no episodes to show: none was chosen or recorded")
+        self.recording.own(chosen)
         return chosen
+
+    def summary(self) -> str:
+        """How many episodes are shown, of how many that were recorded, and how many are solved."""
+        chosen, every = self.chosen(), self.recording.episodes
+        solved, in_all = _solved(chosen), _solved(every)
+        tasks = f"{len({e.task for e in chosen}):,} tasks from {self.recording.tasks.name}"
+        share = f"{in_all:,} of them solved ({in_all / len(every):.1%})"
+        if len(chosen) == len(every):
+            return f"{len(every):,} episodes of {tasks}; {share}."
+        return (
+            f"{len(every):,} episodes were recorded; {share}. {len(chosen):,} are shown, of "
+            f"{tasks}; {solved:,} of these solved."
+        )
 
     def render(self) -> report.Fragment:
         """The data, and the scripts that make a player of them."""
@@ -72,6 +90,7 @@ class Replays:
         tasks = [self.recording.tasks.tasks[task] for task in played]
         about = {
             "fps": self.fps,
+            "recorded": len(self.recording.episodes),
             "palette": palette.colours,
             "colours": palette.names,
             "light": [palette.is_light(colour) for colour in range(10)],
@@ -99,7 +118,9 @@ class Replays:
             f'<script type="text/plain" class="episodes">{_lines(packed)}</script>'
             f'<script type="text/plain" class="tasks">{_lines(map(pack_task, tasks))}</script>'
         )
-        caption = f"<figcaption>{report.escape(self.caption)}</figcaption>" if self.caption else ""
+        part = len(chosen) < len(self.recording.episodes)
+        words = " ".join(filter(None, [self.caption, self.summary() if part else ""]))
+        caption = f"<figcaption>{report.escape(words)}</figcaption>" if words else ""
         own = "jaxarc.utils.visualization"
         return report.Fragment(
             '<figure class="arc-replays" role="group" aria-label="Replays of episodes">'
@@ -112,6 +133,10 @@ class Replays:
                 report.Asset.load("arc_replays.js", package=own),
             ),
         )
+
+
+def _solved(episodes: Sequence[Episode]) -> int:
+    return sum(episode.outcome == "solved" for episode in episodes)
 
 
 def _interest(episode: Episode) -> tuple[bool, int, float]:
@@ -145,14 +170,7 @@ def save_replay(
     ```
     """
     replays = Replays(recording, episodes, palette=palette)
-    chosen = replays.chosen()
-    outcomes = Counter(episode.outcome for episode in chosen)
-    solved = outcomes["solved"] / len(chosen)
-    subtitle = (
-        f"{len(chosen):,} episodes of {len({e.task for e in chosen}):,} tasks from "
-        f"{recording.tasks.name}; {outcomes['solved']:,} of them solved ({solved:.1%})."
-    )
-    page = report.Report(title, subtitle=subtitle).add(replays)
+    page = report.Report(title, subtitle=replays.summary()).add(replays)
     with _disk_errors(Path(path)):
         return page.save(Path(path))
 

@@ -27,6 +27,7 @@ from jaxarc.utils.visualization._recording import (
     TEST,
     TRUNCATED,
     Recording,
+    RecordingError,
 )
 from jaxarc.utils.visualization._settings import WatchSettings, find_settings
 from worldloom import mesh, watch
@@ -69,6 +70,9 @@ def watch_rollout(
     recorded = worlds if recorded is None else recorded
     if not 1 <= recorded <= worlds:
         raise ValueError(f"recorded is {recorded}; expected 1 to the number of worlds, {worlds}")
+    most = max(max(len(task.demos), len(task.tests)) for task in env.tasks.tasks)
+    if most > TEST:
+        raise RecordingError(f"a recording counts {TEST} pairs of a task; there is one with {most}")
     inner, (lanes, seen) = ready(env, policy, params, key, worlds=worlds, observations=observations)
     step = _WatchedStep(inner, recorded, debug.period, debug.async_logging)
     tally = _Tally.begin() if debug.period else None

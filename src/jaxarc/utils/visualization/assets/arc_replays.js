@@ -368,7 +368,10 @@
       shown = all.filter((i) => (!outcome || table.outcome[i] === outcome) && words.every((word) => text(i).includes(word)));
       shown.sort(SORTS[sort.value](table));
       for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.outcome === outcome);
-      found.textContent = `${shown.length.toLocaleString("en")} episode${shown.length === 1 ? "" : "s"}`;
+      const rest = about.recorded > table.number.length;
+      const whole = rest ? ` of ${about.recorded.toLocaleString("en")} recorded` : "";
+      found.textContent =
+        `${shown.length.toLocaleString("en")} episode${shown.length === 1 ? "" : "s"}${whole}`;
       list.scrollTop = 0;
       render();
     }
