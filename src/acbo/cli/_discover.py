@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from acbo._errors import AcboWarning
-from acbo.cli._options import as_text, check_page, load_surrogate
+from acbo.cli._options import add_command, as_text, check_page, load_surrogate
 from worldloom.cli import Command, UsageError, plain_warnings
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def run(config: Discover) -> None:
         else:
             print(f"no edge has a probability of {config.smallest:g} or more")
     if config.out is not None:
-        path = _page(config, found, f"{dataset!r}").save(config.out)
+        page = _page(config, found, f"{dataset!r}")
+        add_command(page, "worldloom acbo discover", config)
+        path = page.save(config.out)
         if not config.json:
             print(path)
 

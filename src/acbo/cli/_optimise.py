@@ -15,8 +15,9 @@ from acbo.cli._options import (
     load_policy,
     load_surrogate,
     told_by_flags,
+    with_seed,
 )
-from worldloom.cli import FileCommand, UsageError
+from worldloom.cli import FileCommand, UsageError, as_command
 
 if TYPE_CHECKING:
     from acbo.optimise import Problem
@@ -40,8 +41,8 @@ class Optimise:
     observed: int = 20
     """Samples without any intervention at the beginning."""
 
-    seed: int = 0
-    """For samples, and for a random problem."""
+    seed: int | None = None
+    """For samples, and for a random problem. A fresh one by default, which is printed."""
 
     variables: int = 5
     """Variables of a random problem."""
@@ -70,6 +71,8 @@ def run(config: Optimise) -> None:
     """Play, and say what was done and what came of it."""
     import jax
 
+    config = with_seed(config)
+
     from acbo.evaluation._entrants import builder_of
     from acbo.report import record_optimisation, steps_table
     from acbo.report._replay import in_words
@@ -89,19 +92,22 @@ def run(config: Optimise) -> None:
     if config.json:
         print(_json(config, recording))
     else:
-        print(about)
+        print(f"{about} Seed {config.seed}.")
         print(as_text(*steps_table(recording)))
         print(in_words(recording))
     if config.out is not None:
         from acbo.report import add_optimisation
         from worldloom import report
 
-        page = report.Report(f"Optimising {recording.names[recording.target]}", subtitle=about)
+        page = report.Report(
+            f"Optimising {recording.names[recording.target]}",
+            subtitle=f"{about} Seed {config.seed}.",
+        )
         page.headline(
             f"{100 * float(recording.best[-1]):.0f} %",
             "of what one intervention can reach",
             detail=f"policy `{config.policy}`, {config.budget} interventions",
-            command=f"worldloom acbo optimise --problem {config.problem} --policy {config.policy}",
+            command=as_command("worldloom acbo optimise", config),
         )
         path = add_optimisation(page, recording).save(config.out)
         if not config.json:
@@ -146,7 +152,13 @@ def _json(config: Optimise, recording: Recording) -> str:
         )
     ]
     target = recording.names[recording.target]
-    about = {"problem": config.problem, "policy": config.policy, "target": target, "steps": steps}
+    about = {
+        "problem": config.problem,
+        "policy": config.policy,
+        "seed": config.seed,
+        "target": target,
+        "steps": steps,
+    }
     return json.dumps(about, indent=1)
 
 

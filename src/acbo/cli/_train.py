@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from acbo.cli._options import (
+    add_command,
     check_at_least,
     load_surrogate,
-    save_network,
-    surrogate_sizes,
     told_by_flags,
 )
 from worldloom.cli import Command, UsageError
@@ -113,27 +112,28 @@ class Train:
 
 def run(config: Train) -> None:
     """Train, write the network and a page, and say how it went."""
+    from acbo._files import save_network
     from worldloom import mesh
 
     mesh.use_every_core()
     mesh.start()
     if config.what == "surrogate":
-        result, network, about = _surrogate(config)
+        result, network = _surrogate(config)
     else:
-        result, network, about = _policy(config)
+        result, network = _policy(config)
     import jax
 
     if jax.process_index() != 0:
         return
     path = config.out / f"{config.what}.loom"
-    save_network(path, network, about)
+    save_network(path, network)
     print(f"{result.steps:,} steps; compiling {result.compile_seconds:.0f} s, ", end="")
     print(f"running {result.run_seconds:.0f} s")
     print(path)
     print(_page(config, result).save(config.out / f"{config.what}.html"))
 
 
-def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+def _surrogate(config: Train) -> tuple[Any, Any]:
     import jax
 
     from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
@@ -154,8 +154,7 @@ def _surrogate(config: Train) -> tuple[Any, Any, dict[str, Any]]:
         devices=devices,
     )
     network = result.state.average
-    about = surrogate_sizes(network)
-    return result, network if devices is None else mesh.gather(network), about
+    return result, network if devices is None else mesh.gather(network)
 
 
 def _devices_for(batch: int) -> Mesh | None:
@@ -172,7 +171,7 @@ def _devices_for(batch: int) -> Mesh | None:
     return mesh.worlds_mesh(jax.devices()[:count]) if count > 1 else None
 
 
-def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
+def _policy(config: Train) -> tuple[Any, Any]:
     import jax
 
     from acbo.evaluation._networks import surrogate_or_shipped
@@ -203,9 +202,7 @@ def _policy(config: Train) -> tuple[Any, Any, dict[str, Any]]:
         **config.saved(),
         progress="training the policy" if config.progress else False,
     )
-    network = result.state.network
-    sizes = {"tokens": 2 * surrogate.config.hidden, "hidden": network.think.weight.shape[0]}
-    return result, network, {"network": "policy", "sizes": sizes}
+    return result, result.state.network
 
 
 def curriculum(config: Train) -> Curriculum:
@@ -234,7 +231,9 @@ def _page(config: Train, result: Any) -> Any:
         f"Training a {config.what}",
         subtitle=f"{result.steps:,} steps, data drawn on the device, one compiled loop.",
     )
-    return page.add(learning_curves(result.records))
+    page.add(learning_curves(result.records))
+    add_command(page, "worldloom acbo train", config)
+    return page
 
 
 COMMAND = Command(

@@ -15,13 +15,13 @@ from jaxtyping import Bool, Float
 
 from acbo._errors import SizeError
 from acbo.data import Dataset, read_data
-from acbo.discovery._orders import over_orders
+from acbo.discovery._orders import LARGEST, over_orders
 from acbo.pretrained import pretrained_surrogate
 from acbo.scm import Samples
 from acbo.surrogate import Prediction, Surrogate, candidate_sets, parent_set_logits
 
 MAX_VARIABLES = 20
-"""How many variables the pretrained network was trained for."""
+"""How many variables the network in the package was trained for."""
 
 # One program for each pair of these; a table is padded to the next.
 _VARIABLES = (5, 10, 20)
@@ -129,7 +129,8 @@ def discover(
       `Dataset` is taken as it is.
     - `acyclic`: sum over all orders of the variables, so that no probability rests on a graph with
       a cycle; see `over_orders`. Takes about a second for 20 variables.
-    - `network`: another trained network instead of the pretrained one.
+    - `network`: another trained network instead of the one in the package. It takes as many
+      variables as it was trained for (`network.config.trained_for`; no limit where nobody said).
 
     ```python
     import numpy as np
@@ -144,12 +145,9 @@ def discover(
     """
     dataset = data if isinstance(data, Dataset) else read_data(data, interventions, names=names)
     n, d = dataset.values.shape
-    if d > MAX_VARIABLES:
-        raise SizeError(
-            f"data has {d} variables; discover takes at most {MAX_VARIABLES}. Choose some of them, "
-            "or train a network of your own (acbo.surrogate.train_surrogate)"
-        )
+    own = network is not None
     network = pretrained_surrogate() if network is None else network
+    _check_size(d, network, own=own, acyclic=acyclic)
     parts = math.ceil(n / _ROWS[-1])
     table = dataset.standardised()
     predictions = [_predict(network, _padded(table, slice(k, None, parts))) for k in range(parts)]
@@ -158,6 +156,23 @@ def discover(
     edges = over_orders(logits) if acyclic else 1 / (1 + np.exp(-logits))
     edges = np.where(np.eye(d, dtype=bool), 0.0, edges).astype(np.float32)
     return Discovery(dataset.names, edges, prediction)
+
+
+def _check_size(d: int, network: Surrogate, *, own: bool, acyclic: bool) -> None:
+    """Refuse what this network was not trained for, and what takes too many subsets."""
+    most = network.config.trained_for
+    if most is not None and d > most:
+        whose = "your network" if own else "the network in the package"
+        raise SizeError(
+            f"data has {d} variables; {whose} was trained on at most {most}. Choose some of them, "
+            f"or train a network on tables of {d} (acbo.surrogate.train_surrogate, or `worldloom "
+            f"acbo train surrogate --variables {d}`)"
+        )
+    if acyclic and d > LARGEST:
+        raise SizeError(
+            f"data has {d} variables; acyclic=True sums over their subsets, of at most {LARGEST}. "
+            "Leave it out, or choose some of them"
+        )
 
 
 @eqx.filter_jit
@@ -180,4 +195,5 @@ def _padded(dataset: Dataset, rows: slice) -> Samples:
 
 
 def _next(size: int, sizes: tuple[int, ...]) -> int:
-    return next(s for s in sizes if s >= size)
+    """The smallest of the sizes that is enough, or a multiple of the largest."""
+    return next((s for s in sizes if s >= size), -(-size // sizes[-1]) * sizes[-1])

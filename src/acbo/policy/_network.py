@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from acbo._errors import OptionError
 from acbo.optimise import Action, View
 from acbo.policy._features import NUMBERS, Features, features
 from acbo.surrogate import Surrogate
@@ -121,6 +122,16 @@ class LearnedPolicy(eqx.Module):
 
     network: PolicyNetwork
     surrogate: Surrogate
+
+    def __check_init__(self):
+        tokens = self.network.look.weight.shape[1] - NUMBERS
+        hidden = self.surrogate.config.hidden
+        if tokens != 2 * hidden:
+            raise OptionError(
+                f"the policy looks at surrogates with hidden={tokens // 2}, this one has hidden="
+                f"{hidden}: give the surrogate it was trained with, or train a policy on this one "
+                "(acbo.policy.train_policy, or `worldloom acbo train policy --surrogate FILE`)"
+            )
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
