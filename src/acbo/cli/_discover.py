@@ -105,6 +105,7 @@ def as_json(found: Discovery) -> str:
         "names": found.names,
         "edge_probabilities": found.edge_probabilities.tolist(),
         "edges": [{"cause": c, "effect": e, "probability": p} for c, e, p in edges],
+        "doubts": found.doubts,
     }
     return json.dumps(about, indent=1)
 
@@ -114,6 +115,9 @@ def _page(config: Discover, found: Discovery, what: str) -> Any:
     from worldloom import report
 
     page = report.Report(f"Causes in {Path(config.data).name}", subtitle=what)
+    if found.doubts:
+        listed = "\n".join(f"- {reason}" for reason in found.doubts)
+        page.section("Reasons for doubt", f"The table is unlike those of the training:\n\n{listed}")
     return add_graph(
         page,
         found.edge_probabilities,

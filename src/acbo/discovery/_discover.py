@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from acbo._errors import SizeError
+from acbo._errors import AcboWarning, SizeError
 from acbo.data import Dataset, read_data
+from acbo.data._dataset import checked
+from acbo.discovery._doubts import doubts
 from acbo.discovery._orders import LARGEST, over_orders
 from acbo.pretrained import pretrained_surrogate
 from acbo.scm import Samples
@@ -37,6 +40,8 @@ class Discovery:
     """`[i, j]`: how probable it is that variable i is a direct cause of variable j."""
     prediction: Prediction
     """What the network said, in arrays."""
+    doubts: tuple[str, ...] = ()
+    """Why the probabilities may be surer than the data allow, one sentence each."""
 
     def __repr__(self) -> str:
         count = int(self.graph().sum())
@@ -122,6 +127,11 @@ def discover(
     Larger tables are taken in parts of at most 1,024 rows, and the log odds averaged: the answer
     is then as sure as 1,024 rows allow.
 
+    Where a table is such that the network would be sure without evidence, an `AcboWarning` gives
+    the reason and its numbers, and `doubts` of the answer keeps it: few rows, variables set in all
+    of them, columns that say the same, categories, outliers, rows that depend on each other, hidden
+    causes that interventions show, probabilities that cannot all be true.
+
     **Arguments:**
 
     - `data`, `interventions`, `names`: as for `acbo.data.read_data`: an array, a data frame or a
@@ -143,7 +153,10 @@ def discover(
     assert found.edge_probabilities.shape == (2, 2)
     ```
     """
-    dataset = data if isinstance(data, Dataset) else read_data(data, interventions, names=names)
+    if isinstance(data, Dataset):
+        dataset = checked(data)
+    else:
+        dataset = read_data(data, interventions, names=names)
     n, d = dataset.values.shape
     own = network is not None
     network = pretrained_surrogate() if network is None else network
@@ -153,9 +166,12 @@ def discover(
     predictions = [_predict(network, _padded(table, slice(k, None, parts))) for k in range(parts)]
     prediction = jax.tree.map(lambda *leaves: sum(leaves) / parts, *predictions)
     logits = np.asarray(prediction.edge_logits, np.float64)[:d, :d]
-    edges = over_orders(logits) if acyclic else 1 / (1 + np.exp(-logits))
-    edges = np.where(np.eye(d, dtype=bool), 0.0, edges).astype(np.float32)
-    return Discovery(dataset.names, edges, prediction)
+    alone = np.where(np.eye(d, dtype=bool), 0.0, 1 / (1 + np.exp(-logits)))
+    reasons = doubts(dataset, alone, shipped=not own)
+    for reason in reasons:
+        warnings.warn(reason, AcboWarning, stacklevel=2)
+    edges = over_orders(logits) if acyclic else alone
+    return Discovery(dataset.names, edges.astype(np.float32), prediction, reasons)
 
 
 def _check_size(d: int, network: Surrogate, *, own: bool, acyclic: bool) -> None:
