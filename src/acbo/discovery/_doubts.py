@@ -204,8 +204,8 @@ def _contradicted(
     edges: Float[np.ndarray, "d d"],
 ) -> Iterator[str]:
     """Edges that interventions speak against: what a hidden common cause leaves."""
-    ever = np.flatnonzero(set_.any(axis=0))
-    for i, j in np.argwhere(edges >= 0.5):
+    ever = np.flatnonzero(set_.any(axis=0)).tolist()
+    for i, j in np.argwhere(edges >= 0.5).tolist():
         if _shows_nothing(values, set_, edges, i, j):
             yield (
                 f"{names[i]} goes with {names[j]} where nothing is set, but not where {names[i]} "
@@ -214,7 +214,7 @@ def _contradicted(
             )
         elif (
             edges[i, j] >= 0.9
-            and list(ever) == [j]
+            and ever == [j]
             and _shows_nothing(values, set_, edges, j, i)
         ):
             yield (
@@ -245,7 +245,7 @@ def _shows_nothing(
     # What is seen where nothing is set would show among the rows in which the cause is set.
     spread = powers[tried, 0].var() / max(powers[calm, 0].var(), 1e-12)
     expected = seen * spread / (1 - seen + seen * spread)
-    return expected * tried.sum() > 25 and chance > 0.05
+    return bool(expected * tried.sum() > 25 and chance > 0.05)
 
 
 def _explained(

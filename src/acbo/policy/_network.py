@@ -31,7 +31,8 @@ class Choice(NamedTuple):
 
 
 class PolicyNetwork(eqx.Module):
-    """Starts as "set the variable whose effect may be largest to its limit", and learns from there.
+    """Starts as "set the variable whose effect, less its cost, may be largest to its limit", and
+    learns from there.
 
     Every variable is treated alike; it knows of the others through means over them.
     """
@@ -65,7 +66,7 @@ class PolicyNetwork(eqx.Module):
         said = _linear(self.say, jax.nn.gelu(_linear(self.compare, x)))
         # What is learned with the last intervention is of no use.
         curiosity = self.curiosity * jnp.sqrt(seen.left)
-        reach = jnp.abs(seen.effect) + curiosity * seen.doubt
+        reach = jnp.abs(seen.effect) + curiosity * seen.doubt - seen.cost
         logits = self.sharpness * reach + 4 * said[:, 0]
         # Beyond the limit even where the effect is small: a target that rises, rises to the end.
         centre = 1.4 * jnp.tanh(16 * seen.effect + 4 * said[:, 1])
