@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 import html
-import math
 import re
 import shlex
-import types
 import typing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 import tyro
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import acbo.cli
@@ -24,7 +23,9 @@ import jaxtrace.cli
 from worldloom.cli import Command, UsageError, as_command, main
 from worldloom.cli._bench import COMMAND as BENCH
 from worldloom.cli._demo import COMMAND as DEMO
+from worldloom import report
 from worldloom.config._schema import entries, is_config, members, plain
+from worldloom.demo._page import commands_of
 
 COMMANDS = {
     "worldloom bench": BENCH,
@@ -90,7 +91,8 @@ def values(kind: Any) -> st.SearchStrategy:
         elif one is str:
             options.append(WORDS)
         elif one is Path:
-            options.append(WORDS.map(lambda text: Path(text.replace("/", "") + ".html")))
+            endings = st.sampled_from([".html", ".svg", ".png"])
+            options.append(st.builds(lambda a, b: Path(a.replace("/", "") + b), WORDS, endings))
         elif typing.get_origin(one) is Literal:
             options.append(st.sampled_from(typing.get_args(one)))
         elif isinstance(one, type) and issubclass(one, enum.Enum):
@@ -143,7 +145,7 @@ def test_every_kind_of_option_comes_back(config: Any):
 
 @pytest.mark.parametrize("prog", COMMANDS)
 @given(data=st.data())
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_every_command_comes_back(prog, data):
     command = COMMANDS[prog]
     config = built(data.draw(configurations(command.config)))
@@ -155,3 +157,56 @@ def test_defaults_are_not_written():
     assert as_command("worldloom all", All()) == "worldloom all"
     line = as_command("worldloom all", All(switch=True, rate=-2.5, pair=(1.0, 2), text="a b"))
     assert line == "worldloom all --rate -2.5 --text 'a b' --switch --pair 1.0 2"
+
+
+def printed(page: Path) -> list[str]:
+    """The commands on a page, as its reader copies them."""
+    found = re.findall(r'<span class="command"><code>(.*?)</code>', page.read_text("utf-8"))
+    return [html.unescape(re.sub(r"<[^>]+>", "", one)) for one in found]
+
+
+def test_an_optimisation_is_made_again_by_its_page(tmp_path, monkeypatch, capsys):
+    """Without `--seed`: what was drawn is on the page."""
+    monkeypatch.chdir(tmp_path)
+    words = ["--problem", "fork", "--policy", "linear-ucb", "--budget", "2", "--observed", "5"]
+    assert main(["acbo", "optimise", *words, "-o", "a page.html"]) == 0
+    first = capsys.readouterr().out
+    page = tmp_path / "a page.html"
+    before = page.read_bytes()
+    (command,) = printed(page)
+    page.unlink()
+    assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out == first
+    assert page.read_bytes() == before
+
+
+def test_a_graph_is_made_again_by_its_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    np.savetxt("two words.csv", rows, delimiter=",", header="a,b", comments="")
+    assert main(["acbo", "discover", "two words.csv", "--smallest", "0.3", "-o", "g.html"]) == 0
+    first = capsys.readouterr().out
+    (command,) = printed(tmp_path / "g.html")
+    before = (tmp_path / "g.html").read_bytes()
+    assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out == first
+    assert (tmp_path / "g.html").read_bytes() == before
+
+
+def test_the_page_of_benchmarks_has_all_options(tmp_path, monkeypatch):
+    """It is shown again from its record, which is what `--read` takes."""
+    monkeypatch.chdir(tmp_path)
+    config = BENCH.parse(["arc", "--quick", "--out", "my folder"], "worldloom bench")
+    line = as_command("worldloom bench", config)
+    assert line == "worldloom bench arc --quick --out 'my folder'"
+    assert again(BENCH, "worldloom bench", line) == config
+
+
+@pytest.mark.parametrize("place", ["out", "my tour", "it's"])
+def test_the_demo_prints_its_folder(place):
+    page = report.Report("demo")
+    page.add(report.Commands(commands_of(Path(place))))
+    command, about, _ = [html.unescape(re.sub(r"<[^>]+>", "", one)) for one in re.findall(
+        r'<span class="command"><code>(.*?)</code>', page.html())]
+    assert again(DEMO, "worldloom demo", command).out == Path(place)
+    assert shlex.split(about)[-1] == f"{place}/speed.json"

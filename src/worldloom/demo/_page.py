@@ -43,7 +43,8 @@ class Findings:
 
 def make_page(found: Findings, out: Path) -> report.Report:
     """Figures, replay, map, measurement, and the commands for a folder `out`."""
-    command = shlex.join(["worldloom", "demo", "--out", str(out)])
+    commands = commands_of(out)
+    command, _ = commands[0]
     seconds = found.result.run_seconds
     page = report.Report(
         f"{found.worlds:,} worlds, one program",
@@ -59,19 +60,23 @@ def make_page(found: Findings, out: Path) -> report.Report:
     _add_speed(page, found)
     _add_fates(page, found)
     page.section("Run it yourself", "Every figure on this page comes from these commands.")
-    page.add(
-        report.Commands(
-            [
-                (command, "Runs the worlds, measures, writes this page and `speed.json`."),
-                (
-                    shlex.join(["worldloom", "report", str(out / "speed.json")]),
-                    "A page of the measurement alone.",
-                ),
-                ("worldloom doctor", "Checks this machine, and shows what is in the cache."),
-            ]
-        )
-    )
+    page.add(report.Commands(commands))
     return page
+
+
+def commands_of(out: Path) -> list[tuple[str, str]]:
+    """The commands that make the page in a folder, the first of them, and more."""
+    return [
+        (
+            shlex.join(["worldloom", "demo", "--out", str(out)]),
+            "Runs the worlds, measures, writes this page and `speed.json`.",
+        ),
+        (
+            shlex.join(["worldloom", "report", str(out / "speed.json")]),
+            "A page of the measurement alone.",
+        ),
+        ("worldloom doctor", "Checks this machine, and shows what is in the cache."),
+    ]
 
 
 def _add_headlines(page: report.Report, found: Findings, command: str) -> None:
