@@ -24,9 +24,7 @@ from acbo.training import (
 )
 from worldloom.cli import main
 
-SMALL = Surrogate(
-    SurrogateConfig(hidden=4, blocks=2, heads=2, moments=2), key=jax.random.key(0)
-)
+SMALL = Surrogate(SurrogateConfig(hidden=4, blocks=2, heads=2, moments=2), key=jax.random.key(0))
 SOURCES = Path(inspect.getfile(acbo)).parent
 ON_PURPOSE = {"policy/_features.py"}  # the same view has the same features
 

@@ -156,9 +156,9 @@ def alarms(key: jax.Array, repeats: int) -> tuple[int, int]:
         family = FAMILIES[number % len(FAMILIES)] if number % 2 else Family()
         draw = jax.jit(
             jax.vmap(
-                lambda key, f=family, d=d, n=n, s=share: f.study(
-                    key, d, n, interventional=jnp.float32(s)
-                ).samples
+                lambda key, f=family, d=d, n=n, s=share: (
+                    f.study(key, d, n, interventional=jnp.float32(s)).samples
+                )
             )
         )
         samples = draw(jax.random.split(jax.random.fold_in(key, number), repeats))

@@ -130,6 +130,10 @@ def test_every_field_of_a_problem_prior_changes_something():
     usual = ProblemPrior()
     draw = jax.jit(lambda key, prior: prior.problem(key, 4), static_argnums=1)
     expected = jax.tree.leaves(draw(KEY, usual))
-    for changed in ({"limit": 2.0}, {"cost": (0.1, 0.2)}, {"family": Family(noise_scale=(1.0, 2.0))}):
+    for changed in (
+        {"limit": 2.0},
+        {"cost": (0.1, 0.2)},
+        {"family": Family(noise_scale=(1.0, 2.0))},
+    ):
         found = jax.tree.leaves(draw(KEY, dataclasses.replace(usual, **changed)))
         assert any(not np.array_equal(a, b) for a, b in zip(found, expected, strict=False))

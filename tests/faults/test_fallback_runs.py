@@ -1,4 +1,4 @@
-"""Issue 24, 4.1: what cannot be compiled runs, with the gradients and the numbers that are right."""
+"""Issue 24, 4.1: what cannot be compiled runs, with the right gradients and numbers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def test_the_networks_of_the_package_are_not_written_over(monkeypatch, capsys):
     folder = Path(acbo.pretrained.__file__).parent
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
     for train in ("train_surrogate", "train_policy"):
-        monkeypatch.setattr(f"{'acbo.surrogate' if 'sur' in train else 'acbo.policy'}.{train}", None)
+        monkeypatch.setattr(
+            f"{'acbo.surrogate' if 'sur' in train else 'acbo.policy'}.{train}", None
+        )
     monkeypatch.setattr(sys, "argv", ["acbo.pretrained", "policy"])
     with pytest.raises(SystemExit) as stop:
         runpy.run_module("acbo.pretrained.__main__", run_name="__main__", alter_sys=False)

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import acbo.cli
 import jaxarc.cli
 import jaxtrace.cli
+from worldloom import report
 from worldloom.cli import Command, UsageError, as_command, main
 from worldloom.cli._bench import COMMAND as BENCH
 from worldloom.cli._demo import COMMAND as DEMO
-from worldloom import report
 from worldloom.config._schema import entries, is_config, members, plain
 from worldloom.demo._page import commands_of
 
@@ -71,7 +71,9 @@ class All:
 
 EVERY = Command("all", "", All, lambda config: None)
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=8) | (
-    st.sampled_from(["-x", "--out", "a=b", "", "run.yaml", "a b", "$HOME", "${x}", "'", '"', "None"])
+    st.sampled_from(
+        ["-x", "--out", "a=b", "", "run.yaml", "a b", "$HOME", "${x}", "'", '"', "None"]
+    )
 )
 
 
@@ -206,7 +208,9 @@ def test_the_page_of_benchmarks_has_all_options(tmp_path, monkeypatch):
 def test_the_demo_prints_its_folder(place):
     page = report.Report("demo")
     page.add(report.Commands(commands_of(Path(place))))
-    command, about, _ = [html.unescape(re.sub(r"<[^>]+>", "", one)) for one in re.findall(
-        r'<span class="command"><code>(.*?)</code>', page.html())]
+    command, about, _ = [
+        html.unescape(re.sub(r"<[^>]+>", "", one))
+        for one in re.findall(r'<span class="command"><code>(.*?)</code>', page.html())
+    ]
     assert again(DEMO, "worldloom demo", command).out == Path(place)
     assert shlex.split(about)[-1] == f"{place}/speed.json"

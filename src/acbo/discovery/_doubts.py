@@ -212,11 +212,7 @@ def _contradicted(
                 f"is set ({(set_[:, i] & ~set_[:, j]).sum()} rows), and {names[i]} -> {names[j]} "
                 f"is said with {edges[i, j]:.2f}: something hidden may cause both"
             )
-        elif (
-            edges[i, j] >= 0.9
-            and ever == [j]
-            and _shows_nothing(values, set_, edges, j, i)
-        ):
+        elif edges[i, j] >= 0.9 and ever == [j] and _shows_nothing(values, set_, edges, j, i):
             yield (
                 f"{names[i]} -> {names[j]} ({edges[i, j]:.2f}) is all that is left after setting "
                 f"{names[j]}, the only variable that was set, did nothing to {names[i]}: something "

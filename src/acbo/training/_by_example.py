@@ -45,9 +45,7 @@ def slope_of_loss(
         return jnp.asarray(loss(logits), jnp.float32), jnp.asarray(slopes)
 
 
-def pull_back(
-    model: Callable[[Any], Array], params: Any
-) -> tuple[Array, Callable[[Array], Any]]:
+def pull_back(model: Callable[[Any], Array], params: Any) -> tuple[Array, Callable[[Array], Any]]:
     """What a model gives for parameters, and the way back from a slope of it to theirs."""
     try:
         out, back = jax.vjp(model, params)

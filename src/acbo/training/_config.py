@@ -13,7 +13,6 @@ import optax
 from acbo._errors import OptionError
 from acbo.surrogate import SurrogateConfig
 
-
 _FIELDS = {
     "hidden_dim": "hidden",
     "n_layers": "blocks",

@@ -216,7 +216,7 @@ class SurrogateTrainStep:
         for data, probs, accuracy, table in (
             jax.tree.map(lambda leaf, b=b: leaf[b], problem) for b in range(len(problem.data))
         ):
-            sets, real, target, variables = table
+            sets = table.sets
 
             def model(params, data=data, table=table):
                 sets, real, target, variables = table

@@ -207,7 +207,7 @@ def _report(record: Record, config: Bench) -> Report:
         subtitle="Ours against others and against the naive version of the same code, in turn.",
         machine=record.findings[0].machine,
     )
-    for group, findings in record.groups.items():
+    for findings in record.groups.values():
         naive = [
             (ratio.value, case)
             for found in findings

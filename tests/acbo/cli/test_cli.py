@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from surrogates import SIZES, Correlations, random_surrogate
 
-from acbo.cli import Optimise, Train
 from acbo._files import save_network
+from acbo.cli import Optimise, Train
 from acbo.cli._options import as_text, load_surrogate
 from acbo.cli._train import curriculum
 from acbo.discovery import discover

@@ -57,7 +57,9 @@ def test_expected_improvement_against_quadrature(mean, deviation, best):
     def gain(x):
         return max(x - best, 0.0) * stats.norm.pdf(x, mean, deviation)
 
-    edges = sorted({mean - 12 * deviation, min(max(best, mean - 12 * deviation), mean + 12 * deviation)})
+    edges = sorted(
+        {mean - 12 * deviation, min(max(best, mean - 12 * deviation), mean + 12 * deviation)}
+    )
     expected, _ = integrate.quad(gain, edges[-1], mean + 12 * deviation, limit=200)
     found = expected_improvement(jnp.float32(mean), jnp.float32(deviation), jnp.float32(best))
     assert float(found) == pytest.approx(expected, abs=2e-5 * (1 + abs(expected)) + 2e-5)

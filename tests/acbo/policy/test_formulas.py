@@ -43,8 +43,14 @@ def numbers(*shape: int) -> Features:
         return jnp.asarray(RNG.normal(size=(n, *more)).reshape(*shape, *more), jnp.float32)
 
     return Features(
-        draw(3), jnp.abs(draw(3)), draw(3, 10), draw(3, 4), jnp.ones((*shape, 3), bool),
-        jnp.full(shape, 3.0), jnp.full(shape, 0.5), jnp.zeros((*shape, 3)),
+        draw(3),
+        jnp.abs(draw(3)),
+        draw(3, 10),
+        draw(3, 4),
+        jnp.ones((*shape, 3), bool),
+        jnp.full(shape, 3.0),
+        jnp.full(shape, 0.5),
+        jnp.zeros((*shape, 3)),
     )
 
 
