@@ -14,6 +14,7 @@ from acbo.cli._options import (
     as_text,
     check_at_least,
     check_page,
+    key_of,
     load_policy,
     load_surrogate,
     told_by_flags,
@@ -125,7 +126,7 @@ def _discovery(config: Eval, surrogate: Any) -> list:
     scores = []
     for number, cell in _chosen("cells", config.cells, CELLS):
         print(f"{cell} ...", file=sys.stderr, flush=True)
-        key = jax.random.fold_in(jax.random.key(config.seed), number)
+        key = jax.random.fold_in(key_of(config), number)
         scores.append(
             evaluate_discovery(cell, surrogate, graphs=config.graphs, batch=config.batch, key=key)
         )
@@ -154,7 +155,7 @@ def _policies(config: Eval, surrogate: Any) -> list:
                     surrogate=surrogate,
                     network=network,
                     problems=config.problems,
-                    key=jax.random.fold_in(jax.random.key(config.seed), number),
+                    key=jax.random.fold_in(key_of(config), number),
                 )
             )
     return scores

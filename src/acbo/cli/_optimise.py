@@ -12,6 +12,7 @@ from acbo.cli._options import (
     as_text,
     check_at_least,
     check_page,
+    key_of,
     load_policy,
     load_surrogate,
     told_by_flags,
@@ -83,7 +84,7 @@ def run(config: Optimise) -> None:
     recording = record_optimisation(
         problem,
         config.policy,
-        key=jax.random.fold_in(jax.random.key(config.seed), 1),
+        key=jax.random.fold_in(key_of(config), 1),
         surrogate=load_surrogate(config.surrogate),
         network=load_policy(config.network),
         observed=config.observed,
@@ -128,7 +129,7 @@ def _problem(config: Optimise) -> tuple[Problem, str]:
     family = Family(mechanism=config.mechanism, edges_per_variable=(1.0, 1.5))
     draw = jax.jit(lambda key: ProblemPrior(family=family).problem(key, config.variables))
     about = f"A random {config.mechanism} problem of {config.variables} variables."
-    return draw(jax.random.key(config.seed)), about
+    return draw(key_of(config)), about
 
 
 def _json(config: Optimise, recording: Recording) -> str:

@@ -33,6 +33,13 @@ def with_seed(config: Any) -> Any:
     return config if config.seed is not None else dataclasses.replace(config, seed=wl.fresh_seed())
 
 
+def key_of(config: Any) -> Any:
+    """The key of a configuration with a seed."""
+    import jax
+
+    return jax.random.key(config.seed)
+
+
 def add_command(page: Report, prog: str, config: Any) -> None:
     """End a page with the command that makes it."""
     from worldloom import report

@@ -135,8 +135,8 @@ def evaluate_policy(
     build = builder_of(policy)
     surrogate = surrogate_or_shipped(surrogate)
     network = policy_or_shipped(network) if policy == "learned" else None
-    key, seed = key_and_seed(key, "evaluate_policy")
-    draw, start, resample = jax.random.split(key, 3)
+    own, seed = key_and_seed(key, "evaluate_policy")
+    draw, start, resample = jax.random.split(own, 3)
     drawn = _draw(contest.prior, contest.d, jax.random.split(draw, problems))
     keys = jax.random.split(start, problems)
     (games, steps), seconds = timed(

@@ -119,8 +119,8 @@ def evaluate_discovery(
             "of the batch"
         )
     network = surrogate_or_shipped(network)
-    key, seed = key_and_seed(key, "evaluate_discovery")
-    first, second = jax.random.split(key)
+    own, seed = key_and_seed(key, "evaluate_discovery")
+    first, second = jax.random.split(own)
     truth, samples = _draw(cell, jax.random.split(first, graphs))
     said, seconds = timed(lambda: _predict(network, samples, batch))
     told = {"truth": truth, "said": said}

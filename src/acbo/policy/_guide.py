@@ -49,8 +49,8 @@ def grpo_with_jax_surrogate(
     """
     game = GRPOConfig() if grpo_config is None else grpo_config
     sizes = SurrogateTrainingConfig() if surrogate_config is None else surrogate_config
-    key, seed = key_and_seed(key, "grpo_with_jax_surrogate")
-    first, second = jax.random.split(key)
+    own, seed = key_and_seed(key, "grpo_with_jax_surrogate")
+    first, second = jax.random.split(own)
     lesson = Lesson(game.variables, (sizes.samples, sizes.samples), sizes.batch_size)
     share = sizes.interventional
     learned = train_surrogate(
@@ -95,8 +95,8 @@ def collect_experience(
 ) -> Experience:
     """Play new problems with a policy. `key` is a fresh one by default."""
     config = GRPOConfig() if config is None else config
-    key, _ = key_and_seed(key, "collect_experience")
-    return _collect(key, policy_params, surrogate_params, config)
+    own, _ = key_and_seed(key, "collect_experience")
+    return _collect(own, policy_params, surrogate_params, config)
 
 
 def update_policy_grpo(
@@ -114,8 +114,8 @@ def update_policy_grpo(
     """
     config = GRPOConfig() if config is None else config
     if policy_params is None:
-        key, _ = key_and_seed(key, "update_policy_grpo")
-        policy_params = PolicyNetwork(2 * surrogate_params.config.hidden, key=key)
+        own, _ = key_and_seed(key, "update_policy_grpo")
+        policy_params = PolicyNetwork(2 * surrogate_params.config.hidden, key=own)
     memory = config.optimiser().init(eqx.filter(policy_params, eqx.is_array))
     policy, _, _ = _learn(policy_params, policy_params, memory, trajectories, config)
     return policy

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 _UNREADABLE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
@@ -103,12 +104,11 @@ def _readable() -> Iterator[None]:
         "item": lambda traced, *args: value_of(traced).item(*args),
         "tolist": lambda traced: value_of(traced).tolist(),
     }
-    tracer = jax.core.Tracer
-    before = {name: getattr(tracer, name) for name in read}
+    before = {name: getattr(Tracer, name) for name in read}
     try:
         for name, function in read.items():
-            setattr(tracer, name, function)
+            setattr(Tracer, name, function)
         yield
     finally:
         for name, function in before.items():
-            setattr(tracer, name, function)
+            setattr(Tracer, name, function)

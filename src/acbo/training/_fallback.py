@@ -117,9 +117,11 @@ class _ModelThatLooks(ParentSetModel):
 
     inner: ParentSetModel
 
-    def logits(self, params: Any, *arrays: Array) -> Array:
+    def logits(
+        self, params: Any, x: Array, variables: Array, target: Array, sets: Array, real: Array
+    ) -> Array:
         """See `ParentSetModel.logits`."""
-        logits = self.inner.logits(params, *arrays)
+        logits = self.inner.logits(params, x, variables, target, sets, real)
         return logits if float(logits.max()) <= 1 else jnp.zeros_like(logits)
 
 

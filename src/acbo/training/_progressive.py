@@ -104,8 +104,8 @@ def optimized_progressive_learning(
     given = _by_difficulty(scms)
     for difficulty in (*difficulties, *given):
         check_difficulty(difficulty)
-    key, seed = key_and_seed(key, "optimized_progressive_learning")
-    fresh, rest = jax.random.split(key)
+    own, seed = key_and_seed(key, "optimized_progressive_learning")
+    fresh, rest = jax.random.split(own)
     learned: Any = step.model.init(fresh) if params is None else params
     opt_state = step.optimizer.init(learned)
     metrics, seconds, compile_seconds = {}, {}, {}
@@ -248,9 +248,11 @@ def update_surrogate_jax(
             return wl.run(again, state, length=epochs).state[0]
         except UNTRACEABLE as error:
             step.fall_back(error, stacklevel=3)
+    params, opt_state = state
     for t in range(epochs):
-        *state, _ = step.run_uncompiled(*state, problem, jax.random.fold_in(key, t))
-    return state[0]
+        fresh = jax.random.fold_in(key, t)
+        params, opt_state, _ = step.run_uncompiled(params, opt_state, problem, fresh)
+    return params
 
 
 @functools.lru_cache(maxsize=16)
