@@ -181,8 +181,8 @@ def _check_size(d: int, network: Surrogate, *, own: bool, acyclic: bool) -> None
         whose = "your network" if own else "the network in the package"
         raise SizeError(
             f"data has {d} variables; discover takes at most {most}, for which {whose} was "
-            f"trained. Choose some of them, or train a network on tables of {d} (acbo.surrogate.train_surrogate, or `worldloom "
-            f"acbo train surrogate --variables {d}`)"
+            f"trained. Choose some of them, or train a network on tables of {d} "
+            f"(acbo.surrogate.train_surrogate, `worldloom acbo train surrogate --variables {d}`)"
         )
     if acyclic and d > LARGEST:
         raise SizeError(

@@ -54,6 +54,7 @@ def doubts(dataset: Dataset, edges: Float[np.ndarray, "d d"], *, shipped: bool) 
         *_far_out(names, values, set_),
         *_contradicted(names, values, set_, edges),
         *_incoherent(names, edges),
+        *(_too_many(edges) if shipped else ()),
     ]
     if told and shipped:
         told.append(f"what data do not decide, the prior does: {PRIOR}")
@@ -268,7 +269,11 @@ def _incoherent(names: tuple[str, ...], edges: Float[np.ndarray, "d d"]) -> Iter
             f"({edges[j, i]:.2f}) are both said to be likely, and cannot both be: the table is "
             "unlike those of the training"
         )
-    count, d = float(edges.sum()), len(names)
+
+
+def _too_many(edges: Float[np.ndarray, "d d"]) -> Iterator[str]:
+    """More edges than any table of the training of the network in the package has."""
+    count, d = float(edges.sum()), len(edges)
     if count > _EDGES * d:
         yield (
             f"{count:.1f} edges are expected among {d} variables, {count / d:.1f} a variable; "
