@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from acbo.training import create_jax_surrogate_train_step as create_jax_surrogate_train_step
     from acbo.training import create_parent_set_model as create_parent_set_model
     from acbo.training import create_surrogate_train_step as create_surrogate_train_step
+    from acbo.training import create_test_batch as create_test_batch
+    from acbo.training import create_test_model as create_test_model
     from acbo.training import create_training_batch as create_training_batch
     from acbo.training import generate_scm_for_difficulty as generate_scm_for_difficulty
     from acbo.training import get_marginal_parent_probabilities as get_marginal_parent_probabilities
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from acbo.training import optimized_progressive_learning as optimized_progressive_learning
     from acbo.training import prepare_static_args as prepare_static_args
     from acbo.training import restore_static_args as restore_static_args
+    from acbo.training import test_config as test_config
     from acbo.training import uncertainty_weighted_loss as uncertainty_weighted_loss
     from acbo.training import uncertainty_weighted_loss_jax as uncertainty_weighted_loss_jax
     from acbo.training import update_surrogate_jax as update_surrogate_jax
@@ -65,6 +68,8 @@ __all__ = [
     "create_jax_surrogate_train_step",
     "create_parent_set_model",
     "create_surrogate_train_step",
+    "create_test_batch",
+    "create_test_model",
     "create_training_batch",
     "discover",
     "generate_scm_for_difficulty",
@@ -80,6 +85,7 @@ __all__ = [
     "pretrained_policy",
     "pretrained_surrogate",
     "restore_static_args",
+    "test_config",
     "uncertainty_weighted_loss",
     "uncertainty_weighted_loss_jax",
     "update_policy_grpo",

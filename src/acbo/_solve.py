@@ -96,7 +96,7 @@ def in_blocks(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     def stacked(*stacks: Array) -> PyTree:
         s = stacks[0].shape[0]
         size = max(min(_AT_ONCE, s), 1)
-        full = -(-s // size) * size
+        full = max(-(-s // size), 1) * size  # no loop of no parts: it has no place without `jit`
 
         def parts(stack: Array) -> Array:
             stack = jnp.pad(stack, ((0, full - s),) + ((0, 0),) * (stack.ndim - 1))

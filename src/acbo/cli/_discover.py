@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from acbo._errors import AcboWarning
-from acbo.cli._options import as_text, check_page, load_surrogate
+from acbo.cli._options import add_command, as_text, check_page, load_surrogate
 from worldloom.cli import Command, OutputFile, UsageError, plain_warnings
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def run(config: Discover) -> None:
         else:
             print(f"no edge has a probability of {config.smallest:g} or more")
     if config.out is not None:
-        path = _page(config, found, f"{dataset!r}").save(config.out)
+        page = _page(config, found, f"{dataset!r}")
+        add_command(page, "worldloom acbo discover", config)
+        path = page.save(config.out)
         if not config.json:
             print(path)
 
@@ -106,6 +108,7 @@ def as_json(found: Discovery) -> str:
         "names": found.names,
         "edge_probabilities": found.edge_probabilities.tolist(),
         "edges": [{"cause": c, "effect": e, "probability": p} for c, e, p in edges],
+        "doubts": found.doubts,
     }
     return json.dumps(about, indent=1)
 
@@ -115,6 +118,9 @@ def _page(config: Discover, found: Discovery, what: str) -> Any:
     from worldloom import report
 
     page = report.Report(f"Causes in {Path(config.data).name}", subtitle=what)
+    if found.doubts:
+        listed = "\n".join(f"- {reason}" for reason in found.doubts)
+        page.section("Reasons for doubt", f"The table is unlike those of the training:\n\n{listed}")
     return add_graph(
         page,
         found.edge_probabilities,

@@ -10,12 +10,15 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from acbo.cli._options import (
+    add_command,
     as_text,
     check_at_least,
     check_page,
+    key_of,
     load_policy,
     load_surrogate,
     told_by_flags,
+    with_seed,
 )
 from worldloom.cli import Command, OutputFile, UsageError
 
@@ -50,8 +53,8 @@ class Eval:
     problems: int = 128
     """Policies: held-out problems."""
 
-    seed: int = 1
-    """For graphs, problems and samples."""
+    seed: int | None = None
+    """For graphs, problems and samples. A fresh one by default, which is printed."""
 
     json: bool = False
     """Print the tables as JSON."""
@@ -76,6 +79,7 @@ def run(config: Eval) -> None:
     """Measure, print tables, write a page."""
     from acbo.evaluation import discovery_table, policy_table
 
+    config = with_seed(config)
     surrogate = load_surrogate(config.surrogate)
     found = _discovery(config, surrogate) if config.what != "policies" else []
     played = _policies(config, surrogate) if config.what != "discovery" else []
@@ -87,24 +91,28 @@ def run(config: Eval) -> None:
     if config.json:
         import json
 
-        rows = {
+        rows: dict[str, Any] = {"seed": config.seed}
+        rows |= {
             name: [dict(zip(columns, row, strict=True)) for row in rows]
             for name, (columns, rows) in tables.items()
         }
         print(json.dumps(rows, indent=1))
     else:
         print("\n\n".join(as_text(*table) for table in tables.values()))
+        print(f"\nseed {config.seed}")
     if config.out is not None:
         from acbo.report import add_discovery_scores, add_policy_scores
         from worldloom import report
 
         page = report.Report(
-            "How good the networks are", subtitle="On systems that they have never seen."
+            "How good the networks are",
+            subtitle=f"On systems that they have never seen, drawn with seed {config.seed}.",
         )
         if found:
             add_discovery_scores(page, found)
         if played:
             add_policy_scores(page, played)
+        add_command(page, "worldloom acbo eval", config)
         path = page.save(config.out)
         if not config.json:
             print(path)
@@ -118,7 +126,7 @@ def _discovery(config: Eval, surrogate: Any) -> list:
     scores = []
     for number, cell in _chosen("cells", config.cells, CELLS):
         print(f"{cell} ...", file=sys.stderr, flush=True)
-        key = jax.random.fold_in(jax.random.key(config.seed), number)
+        key = jax.random.fold_in(key_of(config), number)
         scores.append(
             evaluate_discovery(cell, surrogate, graphs=config.graphs, batch=config.batch, key=key)
         )
@@ -147,7 +155,7 @@ def _policies(config: Eval, surrogate: Any) -> list:
                     surrogate=surrogate,
                     network=network,
                     problems=config.problems,
-                    key=jax.random.fold_in(jax.random.key(config.seed), number),
+                    key=jax.random.fold_in(key_of(config), number),
                 )
             )
     return scores

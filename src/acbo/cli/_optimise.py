@@ -12,11 +12,13 @@ from acbo.cli._options import (
     as_text,
     check_at_least,
     check_page,
+    key_of,
     load_policy,
     load_surrogate,
     told_by_flags,
+    with_seed,
 )
-from worldloom.cli import FileCommand, OutputFile, UsageError
+from worldloom.cli import FileCommand, OutputFile, UsageError, as_command
 
 if TYPE_CHECKING:
     from acbo.optimise import Problem
@@ -40,8 +42,8 @@ class Optimise:
     observed: int = 20
     """Samples without any intervention at the beginning."""
 
-    seed: int = 0
-    """For samples, and for a random problem."""
+    seed: int | None = None
+    """For samples, and for a random problem. A fresh one by default, which is printed."""
 
     variables: int = 5
     """Variables of a random problem."""
@@ -70,6 +72,8 @@ def run(config: Optimise) -> None:
     """Play, and say what was done and what came of it."""
     import jax
 
+    config = with_seed(config)
+
     from acbo.evaluation._entrants import builder_of
     from acbo.report import record_optimisation, steps_table
     from acbo.report._replay import in_words
@@ -80,7 +84,7 @@ def run(config: Optimise) -> None:
     recording = record_optimisation(
         problem,
         config.policy,
-        key=jax.random.fold_in(jax.random.key(config.seed), 1),
+        key=jax.random.fold_in(key_of(config), 1),
         surrogate=load_surrogate(config.surrogate),
         network=load_policy(config.network),
         observed=config.observed,
@@ -89,19 +93,22 @@ def run(config: Optimise) -> None:
     if config.json:
         print(_json(config, recording))
     else:
-        print(about)
+        print(f"{about} Seed {config.seed}.")
         print(as_text(*steps_table(recording)))
         print(in_words(recording))
     if config.out is not None:
         from acbo.report import add_optimisation
         from worldloom import report
 
-        page = report.Report(f"Optimising {recording.names[recording.target]}", subtitle=about)
+        page = report.Report(
+            f"Optimising {recording.names[recording.target]}",
+            subtitle=f"{about} Seed {config.seed}.",
+        )
         page.headline(
             f"{100 * float(recording.best[-1]):.0f} %",
             "of what one intervention can reach",
             detail=f"policy `{config.policy}`, {config.budget} interventions",
-            command=f"worldloom acbo optimise --problem {config.problem} --policy {config.policy}",
+            command=as_command("worldloom acbo optimise", config),
         )
         path = add_optimisation(page, recording).save(config.out)
         if not config.json:
@@ -122,7 +129,7 @@ def _problem(config: Optimise) -> tuple[Problem, str]:
     family = Family(mechanism=config.mechanism, edges_per_variable=(1.0, 1.5))
     draw = jax.jit(lambda key: ProblemPrior(family=family).problem(key, config.variables))
     about = f"A random {config.mechanism} problem of {config.variables} variables."
-    return draw(jax.random.key(config.seed)), about
+    return draw(key_of(config)), about
 
 
 def _json(config: Optimise, recording: Recording) -> str:
@@ -146,7 +153,13 @@ def _json(config: Optimise, recording: Recording) -> str:
         )
     ]
     target = recording.names[recording.target]
-    about = {"problem": config.problem, "policy": config.policy, "target": target, "steps": steps}
+    about = {
+        "problem": config.problem,
+        "policy": config.policy,
+        "seed": config.seed,
+        "target": target,
+        "steps": steps,
+    }
     return json.dumps(about, indent=1)
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worldloom._reading import reading
-from worldloom.cli import UsageError
+from acbo._errors import DataError
+from worldloom.cli import UsageError, as_command
 
 if TYPE_CHECKING:
     from acbo.policy import PolicyNetwork
     from acbo.surrogate import Surrogate
+    from worldloom.report import Report
 
 
 @contextlib.contextmanager
@@ -23,6 +24,28 @@ def told_by_flags() -> Iterator[None]:
         yield
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def with_seed(config: Any) -> Any:
+    """The configuration with a fresh seed, where none was given."""
+    import worldloom as wl
+
+    return config if config.seed is not None else dataclasses.replace(config, seed=wl.fresh_seed())
+
+
+def key_of(config: Any) -> Any:
+    """The key of a configuration with a seed."""
+    import jax
+
+    return jax.random.key(config.seed)
+
+
+def add_command(page: Report, prog: str, config: Any) -> None:
+    """End a page with the command that makes it."""
+    from worldloom import report
+
+    page.section("Make this page again")
+    page.add(report.Commands([(as_command(prog, config), "")]))
 
 
 def check_page(out: Path | None) -> None:
@@ -54,68 +77,20 @@ def as_text(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def save_network(path: Path, network: Any, about: dict[str, Any]) -> None:
-    """Arrays of a network in one file, and its sizes beside them."""
-    import equinox as eqx
-
-    from worldloom import store
-    from worldloom.store._files import disk_errors
-
-    with disk_errors("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    store.save(path, eqx.filter(network, eqx.is_array), meta=about, level=9)
-
-
 def load_surrogate(path: Path | None) -> Surrogate | None:
     """A surrogate that `acbo train surrogate` wrote; `None` stands for the one in the package."""
-    if path is None:
-        return None
-    import equinox as eqx
-    import jax
-
-    from acbo.surrogate import Surrogate, SurrogateConfig
-    from worldloom import store
-
-    given = _sizes(path, "surrogate")
-    with reading(path, "a surrogate", UsageError):
-        sizes = SurrogateConfig(**given)
-        template = eqx.filter_eval_shape(lambda: Surrogate(sizes, key=jax.random.key(0)))
-    return store.load(path, template)
+    return None if path is None else _load("surrogate", "surrogate", path)
 
 
 def load_policy(path: Path | None) -> PolicyNetwork | None:
     """A policy that `acbo train policy` wrote; `None` stands for the one in the package."""
-    if path is None:
-        return None
-    import equinox as eqx
-    import jax
-
-    from acbo.policy import PolicyNetwork
-    from worldloom import store
-
-    sizes = _sizes(path, "policy")
-    with reading(path, "a policy", UsageError):
-        template = eqx.filter_eval_shape(
-            lambda: PolicyNetwork(sizes["tokens"], hidden=sizes["hidden"], key=jax.random.key(0))
-        )
-    return store.load(path, template)
+    return None if path is None else _load("network", "policy", path)
 
 
-def surrogate_sizes(network: Surrogate) -> dict[str, Any]:
-    """What `load_surrogate` needs to know."""
-    return {"network": "surrogate", "sizes": dataclasses.asdict(network.config)}
+def _load(flag: str, kind: str, path: Path) -> Any:
+    from acbo import _files
 
-
-def _sizes(path: Path, kind: str) -> dict[str, Any]:
-    from worldloom import store
-
-    flag = {"surrogate": "--surrogate", "policy": "--network"}[kind]
-    made = f"`worldloom acbo train {kind}` makes one"
-    if not path.is_file():
-        raise UsageError(f"{flag} {str(path)!r}: there is no such file; {made}")
-    about = store.read_meta(path)
-    if about.get("network") != kind:
-        raise UsageError(f"{flag} {str(path)!r}: expected the file of a {kind}; {made}")
-    if not isinstance(about.get("sizes"), dict):
-        raise UsageError(f"{flag} {str(path)!r}: the file does not say the sizes of its {kind}")
-    return about["sizes"]
+    try:
+        return getattr(_files, f"load_{kind}")(path)
+    except DataError as error:
+        raise UsageError(f"--{flag} {error}; `worldloom acbo train {kind}` makes one") from error

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from acbo.cli._options import (
+    add_command,
     check_at_least,
     load_surrogate,
-    save_network,
-    surrogate_sizes,
     told_by_flags,
 )
 from worldloom.cli import (
@@ -109,41 +108,42 @@ class Train:
         if self.save_seconds < 0:
             raise UsageError(f"--save-seconds {self.save_seconds:g}: expected 0 or more")
 
-    def saved(self, options: dict[str, Any]) -> dict[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """Where a trainer saves itself, and that it goes on from there."""
         import worldloom as wl
 
         if self.checkpoint is None:
             return {}
-        where = wl.Checkpoint(self.checkpoint, seconds=self.save_seconds, config=options)
+        told = options_of(self, without=("out", "checkpoint", "save_seconds", "progress"))
+        where = wl.Checkpoint(self.checkpoint, seconds=self.save_seconds, config=told)
         return {"checkpoint": where, "resume": True}
 
 
 def run(config: Train) -> None:
     """Train, write the network and a page, and say how it went."""
+    from acbo._files import save_network
     from worldloom import mesh
 
     mesh.use_every_core()
     mesh.start()
-    options = options_of(config, without=("out", "checkpoint", "save_seconds", "progress"))
-    mesh.require_same(options)
-    options["seed"] = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
-    train = _surrogate if config.what == "surrogate" else _policy
+    mesh.require_same(options_of(config))
+    seed = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
+    config = dataclasses.replace(config, seed=seed)
     with naming_options({"length": "steps"}):
-        result, network, about = train(config, options)
+        result, network = (_surrogate if config.what == "surrogate" else _policy)(config)
     import jax
 
     if jax.process_index() != 0:
         return
     path = config.out / f"{config.what}.loom"
-    save_network(path, network, about)
+    save_network(path, network)
     print(f"{result.steps:,} steps; compiling {result.compile_seconds:.0f} s, ", end="")
-    print(f"running {result.run_seconds:.0f} s; seed {options['seed']}")
+    print(f"running {result.run_seconds:.0f} s; seed {seed}")
     print(path)
     print(_page(config, result).save(config.out / f"{config.what}.html"))
 
 
-def _surrogate(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+def _surrogate(config: Train) -> tuple[Any, Any]:
     import jax
 
     from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
@@ -155,17 +155,16 @@ def _surrogate(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[s
         sizes = SurrogateConfig(hidden=config.hidden, blocks=config.blocks)
         how = TrainingConfig(steps=config.steps, learning_rate=config.learning_rate)
     result = train_surrogate(
-        jax.random.key(options["seed"]),
+        jax.random.key(config.seed),
         lessons,
         surrogate=sizes,
         config=how,
-        **config.saved(options),
+        **config.saved(),
         progress="training the surrogate" if config.progress else False,
         devices=devices,
     )
     network = result.state.average
-    about = surrogate_sizes(network)
-    return result, network if devices is None else mesh.gather(network), about
+    return result, network if devices is None else mesh.gather(network)
 
 
 def _devices_for(batch: int) -> Mesh | None:
@@ -182,7 +181,7 @@ def _devices_for(batch: int) -> Mesh | None:
     return mesh.worlds_mesh(jax.devices()[:count]) if count > 1 else None
 
 
-def _policy(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+def _policy(config: Train) -> tuple[Any, Any]:
     import jax
 
     from acbo.evaluation._networks import surrogate_or_shipped
@@ -207,15 +206,13 @@ def _policy(config: Train, options: dict[str, Any]) -> tuple[Any, Any, dict[str,
             prior=ProblemPrior(family=family),
         )
     result = train_policy(
-        jax.random.key(options["seed"]),
+        jax.random.key(config.seed),
         surrogate,
         config=how,
-        **config.saved(options),
+        **config.saved(),
         progress="training the policy" if config.progress else False,
     )
-    network = result.state.network
-    sizes = {"tokens": 2 * surrogate.config.hidden, "hidden": network.think.weight.shape[0]}
-    return result, network, {"network": "policy", "sizes": sizes}
+    return result, result.state.network
 
 
 def curriculum(config: Train) -> Curriculum:
@@ -244,7 +241,9 @@ def _page(config: Train, result: Any) -> Any:
         f"Training a {config.what}",
         subtitle=f"{result.steps:,} steps, data drawn on the device, one compiled loop.",
     )
-    return page.add(learning_curves(result.records))
+    page.add(learning_curves(result.records))
+    add_command(page, "worldloom acbo train", config)
+    return page
 
 
 COMMAND = Command(

@@ -74,7 +74,7 @@ def make(
     if n < d:
         warnings.warn(
             f"source has {n} samples of {d} variables: fewer samples than variables, so answers "
-            "lean on what is believed before any data",
+            "lean on what is believed before any data; `discover` says what that is",
             AcboWarning,
             stacklevel=3,
         )
@@ -86,6 +86,13 @@ def make(
             stacklevel=3,
         )
     return Dataset(names, frozen(values.astype(np.float32)), frozen(intervened.copy()))
+
+
+def checked(dataset: Dataset) -> Dataset:
+    """The same data set, if its columns are such that `read_data` would have made it."""
+    for name, column in zip(dataset.names, dataset.values.T, strict=True):
+        _check_column(name, column.astype(np.float64))
+    return dataset
 
 
 def _check_column(name: str, column: Float[np.ndarray, " n"]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,15 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from acbo._errors import SizeError
+from acbo._errors import AcboWarning, SizeError
 from acbo.data import Dataset, read_data
-from acbo.discovery._orders import over_orders
+from acbo.data._dataset import checked
+from acbo.discovery._doubts import doubts
+from acbo.discovery._orders import LARGEST, over_orders
 from acbo.pretrained import pretrained_surrogate
 from acbo.scm import Samples
 from acbo.surrogate import Prediction, Surrogate, candidate_sets, parent_set_logits
 
 MAX_VARIABLES = 20
-"""How many variables the pretrained network was trained for."""
+"""How many variables the network in the package was trained for."""
 
 # One program for each pair of these; a table is padded to the next.
 _VARIABLES = (5, 10, 20)
@@ -37,6 +40,8 @@ class Discovery:
     """`[i, j]`: how probable it is that variable i is a direct cause of variable j."""
     prediction: Prediction
     """What the network said, in arrays."""
+    doubts: tuple[str, ...] = ()
+    """Why the probabilities may be surer than the data allow, one sentence each."""
 
     def __repr__(self) -> str:
         count = int(self.graph().sum())
@@ -122,6 +127,11 @@ def discover(
     Larger tables are taken in parts of at most 1,024 rows, and the log odds averaged: the answer
     is then as sure as 1,024 rows allow.
 
+    Where a table is such that the network would be sure without evidence, an `AcboWarning` gives
+    the reason and its numbers, and `doubts` of the answer keeps it: few rows, variables set in all
+    of them, columns that say the same, categories, outliers, rows that depend on each other, hidden
+    causes that interventions show, probabilities that cannot all be true.
+
     **Arguments:**
 
     - `data`, `interventions`, `names`: as for `acbo.data.read_data`: an array, a data frame or a
@@ -129,7 +139,8 @@ def discover(
       `Dataset` is taken as it is.
     - `acyclic`: sum over all orders of the variables, so that no probability rests on a graph with
       a cycle; see `over_orders`. Takes about a second for 20 variables.
-    - `network`: another trained network instead of the pretrained one.
+    - `network`: another trained network instead of the one in the package. It takes as many
+      variables as it was trained for (`network.config.trained_for`; no limit where nobody said).
 
     ```python
     import numpy as np
@@ -142,22 +153,42 @@ def discover(
     assert found.edge_probabilities.shape == (2, 2)
     ```
     """
-    dataset = data if isinstance(data, Dataset) else read_data(data, interventions, names=names)
+    if isinstance(data, Dataset):
+        dataset = checked(data)
+    else:
+        dataset = read_data(data, interventions, names=names)
     n, d = dataset.values.shape
-    if d > MAX_VARIABLES:
-        raise SizeError(
-            f"data has {d} variables; discover takes at most {MAX_VARIABLES}. Choose some of them, "
-            "or train a network of your own (acbo.surrogate.train_surrogate)"
-        )
+    own = network is not None
     network = pretrained_surrogate() if network is None else network
+    _check_size(d, network, own=own, acyclic=acyclic)
     parts = math.ceil(n / _ROWS[-1])
     table = dataset.standardised()
     predictions = [_predict(network, _padded(table, slice(k, None, parts))) for k in range(parts)]
     prediction = jax.tree.map(lambda *leaves: sum(leaves) / parts, *predictions)
     logits = np.asarray(prediction.edge_logits, np.float64)[:d, :d]
-    edges = over_orders(logits) if acyclic else 1 / (1 + np.exp(-logits))
-    edges = np.where(np.eye(d, dtype=bool), 0.0, edges).astype(np.float32)
-    return Discovery(dataset.names, edges, prediction)
+    alone = np.where(np.eye(d, dtype=bool), 0.0, 1 / (1 + np.exp(-logits)))
+    reasons = doubts(dataset, alone, shipped=not own)
+    for reason in reasons:
+        warnings.warn(reason, AcboWarning, stacklevel=2)
+    edges = over_orders(logits) if acyclic else alone
+    return Discovery(dataset.names, edges.astype(np.float32), prediction, reasons)
+
+
+def _check_size(d: int, network: Surrogate, *, own: bool, acyclic: bool) -> None:
+    """Refuse what this network was not trained for, and what takes too many subsets."""
+    most = network.config.trained_for
+    if most is not None and d > most:
+        whose = "your network" if own else "the network in the package"
+        raise SizeError(
+            f"data has {d} variables; discover takes at most {most}, for which {whose} was "
+            f"trained. Choose some of them, or train a network on tables of {d} "
+            f"(acbo.surrogate.train_surrogate, `worldloom acbo train surrogate --variables {d}`)"
+        )
+    if acyclic and d > LARGEST:
+        raise SizeError(
+            f"data has {d} variables; acyclic=True sums over their subsets, of at most {LARGEST}. "
+            "Leave it out, or choose some of them"
+        )
 
 
 @eqx.filter_jit
@@ -180,4 +211,5 @@ def _padded(dataset: Dataset, rows: slice) -> Samples:
 
 
 def _next(size: int, sizes: tuple[int, ...]) -> int:
-    return next(s for s in sizes if s >= size)
+    """The smallest of the sizes that is enough, or a multiple of the largest."""
+    return next((s for s in sizes if s >= size), -(-size // sizes[-1]) * sizes[-1])

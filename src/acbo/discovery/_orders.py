@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from acbo._errors import SizeError
 
-_LARGEST = 20
+LARGEST = 20
 
 
 def over_orders(edge_logits: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
@@ -30,8 +30,8 @@ def over_orders(edge_logits: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d
     """
     logits = np.asarray(edge_logits, np.float64)
     d = logits.shape[0]
-    if d > _LARGEST:
-        raise SizeError(f"edge_logits has {d} variables; sums over orders take at most {_LARGEST}")
+    if d > LARGEST:
+        raise SizeError(f"edge_logits has {d} variables; sums over orders take at most {LARGEST}")
     gain = np.logaddexp(0.0, logits)  # what i adds for j by coming before it
     np.fill_diagonal(gain, 0.0)
 

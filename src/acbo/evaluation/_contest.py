@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from acbo import metrics
 from acbo._errors import OptionError
+from acbo._keys import key_and_seed
 from acbo.evaluation._discovery import timed
 from acbo.evaluation._entrants import Builder, builder_of
 from acbo.evaluation._networks import policy_or_shipped, surrogate_or_shipped
@@ -82,6 +83,7 @@ class PolicyScores:
       samples that the policy has gathered by the end.
     - `milliseconds`: for one decision and its intervention, all problems in lockstep, after
       compilation.
+    - `seed`: of the key that was drawn because none was given.
     """
 
     policy: str
@@ -94,6 +96,7 @@ class PolicyScores:
     parent_f1: Interval
     parent_auroc: Interval
     milliseconds: float
+    seed: int | None = None
 
 
 def evaluate_policy(
@@ -113,7 +116,7 @@ def evaluate_policy(
     - `surrogate`, `network`: by default those in the package. The surrogate also judges what can be
       known of the target's causes in the end.
     - `key`: of problems and samples. With the same key every policy plays the same problems from
-      the same first samples.
+      the same first samples. By default a fresh one, whose seed is in the scores.
 
     ```python
     import jax
@@ -132,7 +135,8 @@ def evaluate_policy(
     build = builder_of(policy)
     surrogate = surrogate_or_shipped(surrogate)
     network = policy_or_shipped(network) if policy == "learned" else None
-    draw, start, resample = jax.random.split(jax.random.key(0) if key is None else key, 3)
+    own, seed = key_and_seed(key, "evaluate_policy")
+    draw, start, resample = jax.random.split(own, 3)
     drawn = _draw(contest.prior, contest.d, jax.random.split(draw, problems))
     keys = jax.random.split(start, problems)
     (games, steps), seconds = timed(
@@ -165,6 +169,7 @@ def evaluate_policy(
         parent_auroc=part(3),
         regret=part(slice(4, None)),
         milliseconds=1000 * seconds / (problems * contest.budget),
+        seed=seed,
     )
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Key, PRNGKeyArray
 
 from acbo import exact, metrics
 from acbo._errors import OptionError
+from acbo._keys import key_and_seed
 from acbo.evaluation._cells import DiscoveryCell
 from acbo.evaluation._networks import surrogate_or_shipped
 from acbo.metrics import Interval, Reliability
@@ -64,6 +65,7 @@ class DiscoveryScores:
     - `reliability`: the bins behind the calibration error.
     - `milliseconds`: for a data set, in batches of `batch`, after compilation.
     - `exact`: the exact posterior beside it, where there are few enough variables.
+    - `seed`: of the key that was drawn because none was given.
     """
 
     cell: DiscoveryCell
@@ -77,6 +79,7 @@ class DiscoveryScores:
     milliseconds: float
     batch: int
     exact: ExactScores | None
+    seed: int | None = None
 
 
 def evaluate_discovery(
@@ -93,7 +96,8 @@ def evaluate_discovery(
     **Arguments:**
 
     - `network`: the surrogate; by default the one in the package.
-    - `key`: of the models. The same key gives the same models, whatever the network.
+    - `key`: of the models. The same key gives the same models, whatever the network. By default a
+      fresh one, whose seed is in the scores.
     - `batch`: data sets that are predicted at a time; `graphs` is a multiple of it.
     - `compare_exact`: compute the exact posterior too, where a cell has at most 5 variables.
 
@@ -115,7 +119,8 @@ def evaluate_discovery(
             "of the batch"
         )
     network = surrogate_or_shipped(network)
-    first, second = jax.random.split(jax.random.key(0) if key is None else key)
+    own, seed = key_and_seed(key, "evaluate_discovery")
+    first, second = jax.random.split(own)
     truth, samples = _draw(cell, jax.random.split(first, graphs))
     said, seconds = timed(lambda: _predict(network, samples, batch))
     told = {"truth": truth, "said": said}
@@ -136,6 +141,7 @@ def evaluate_discovery(
         milliseconds=1000 * seconds / graphs,
         batch=batch,
         exact=ExactScores(*parts[5:]) if "exact" in told else None,
+        seed=seed,
     )
 
 

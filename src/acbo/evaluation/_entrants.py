@@ -25,7 +25,7 @@ from acbo.optimise import (
     random_policy,
     round_robin,
 )
-from acbo.optimise._baselines import _extreme
+from acbo.optimise._baselines import extreme
 from acbo.policy import LearnedPolicy, PolicyNetwork
 from acbo.scm import standardise
 from acbo.surrogate import Surrogate
@@ -45,7 +45,7 @@ class GreedyOnBelief(eqx.Module):
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""
         edges = believed_edges(self.surrogate, view)
-        return _extreme(path_effects(view, edges), view)
+        return extreme(path_effects(view, edges), view)
 
 
 class ProcessOnBelief(eqx.Module):

@@ -18,7 +18,7 @@ _GRID = 13
 
 
 def random_policy(key: PRNGKeyArray, view: View) -> Action:
-    """Any variable, any value."""
+    """Any variable, any value, whatever it costs."""
     first, second = jax.random.split(key)
     variable = jax.random.categorical(first, jnp.where(view.allowed, 0.0, -jnp.inf))
     value = jax.random.uniform(second, minval=-1.0, maxval=1.0) * view.limit
@@ -26,7 +26,8 @@ def random_policy(key: PRNGKeyArray, view: View) -> Action:
 
 
 def round_robin(key: PRNGKeyArray, view: View) -> Action:
-    """One variable after the other, at the end of its range that looks better so far."""
+    """One variable after the other, whatever it costs, at the end of its range that looks better so
+    far."""
     turn = view.used % jnp.maximum(view.allowed.sum(), 1)
     place = jnp.cumsum(view.allowed) - 1
     variable = jnp.argmax(view.allowed & (place == turn)).astype(jnp.int32)
@@ -36,20 +37,21 @@ def round_robin(key: PRNGKeyArray, view: View) -> Action:
 
 def greedy_correlation(key: PRNGKeyArray, view: View) -> Action:
     """The variable that goes with the target most, whatever the cause of that."""
-    return _extreme(effects(view).correlation, view)
+    found = effects(view)
+    return extreme(found.correlation, view, unit=found.scale[view.target])
 
 
 def linear_thompson(key: PRNGKeyArray, view: View) -> Action:
     """Draw an effect for each variable from what is known of it; act as if it were true."""
     found = effects(view)
-    return _extreme(found.slope + found.error * jax.random.normal(key, found.slope.shape), view)
+    return extreme(found.slope + found.error * jax.random.normal(key, found.slope.shape), view)
 
 
 def linear_ucb(key: PRNGKeyArray, view: View) -> Action:
     """The variable whose effect may be the largest."""
     found = effects(view)
     hope = jnp.abs(found.slope) + found.error
-    return _extreme(jnp.where(found.slope >= 0, hope, -hope), view)
+    return extreme(jnp.where(found.slope >= 0, hope, -hope), view)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class GaussianProcess:
     - `acquisition`: `"ucb"`, or `"ei"` for expected improvement.
     - `edges`: the causal graph, if known. The prior mean is then the effect found by regression on
       the variable and its causes (back-door adjustment); else it is 0.
+
+    Both acquisitions are of the target less what setting the variable costs.
     """
 
     acquisition: str = "ucb"
@@ -78,21 +82,30 @@ class GaussianProcess:
         mean, deviation = jax.vmap(
             lambda at, here, slope: _posterior(at, y, here, slope, size, view.limit, spread, grid)
         )(x.T, set_.T.astype(x.dtype), slope)
+        mean = mean - view.cost[:, None]
         if self.acquisition == "ucb":
             score = mean + deviation
         else:
             tried = set_.any(axis=1)
-            best = jnp.where(tried.any(), jnp.where(tried, y, -jnp.inf).max(), 0.0)
-            z = (mean - best) / deviation
-            score = deviation * (z * norm.cdf(z) + norm.pdf(z))
+            gained = y - set_.astype(y.dtype) @ view.cost
+            best = jnp.where(tried.any(), jnp.where(tried, gained, -jnp.inf).max(), 0.0)
+            score = expected_improvement(mean, deviation, best)
         score = jnp.where(view.allowed[:, None], score, -jnp.inf)
         place = jnp.argmax(score)
         return Action((place // _GRID).astype(jnp.int32), grid[place % _GRID])
 
 
+def expected_improvement(
+    mean: Float[Array, "*k"], deviation: Float[Array, "*k"], best: Float[Array, ""]
+) -> Float[Array, "*k"]:
+    """By how much a normal number exceeds `best` in the mean, where it does; else 0 counts."""
+    z = (mean - best) / deviation
+    return deviation * (z * norm.cdf(z) + norm.pdf(z))
+
+
 @dataclass(frozen=True)
 class Oracle:
-    """Knows the problem. Nobody can do better with one intervention at a time."""
+    """Knows the problem. Nobody can do better with one intervention at a time, costs included."""
 
     problem: Problem
 
@@ -102,17 +115,22 @@ class Oracle:
 
 
 def best_action(problem: Problem) -> Action:
-    """The intervention with the largest expected target, among values on a grid."""
+    """The intervention with the largest expected target less its cost, among values on a grid."""
     variable, value = choices(problem.scm.d, problem.limit)
-    reached = problem.expected(variable, value)
-    place = jnp.argmax(jnp.where(problem.allowed[variable], reached, -jnp.inf))
+    gained = problem.worth(problem.expected(variable, value)) - problem.cost[variable]
+    place = jnp.argmax(jnp.where(problem.allowed[variable], gained, -jnp.inf))
     return Action(variable[place], value[place])
 
 
-def _extreme(effect: Float[Array, " d"], view: View) -> Action:
-    """The variable of largest effect, at the end of its range that helps."""
-    size = jnp.where(view.allowed, jnp.abs(effect), -1.0)
-    variable = jnp.argmax(size).astype(jnp.int32)
+def extreme(
+    effect: Float[Array, " d"], view: View, *, unit: Float[Array, ""] | None = None
+) -> Action:
+    """The variable of largest effect less its cost, at the end of its range that helps.
+
+    `unit` is what the target gains where an effect is 1: the limit, for a change per unit.
+    """
+    gained = jnp.abs(effect) * (view.limit if unit is None else unit) - view.cost
+    variable = jnp.argmax(jnp.where(view.allowed, gained, -jnp.inf)).astype(jnp.int32)
     return Action(variable, jnp.where(effect[variable] >= 0, view.limit, -view.limit))
 
 

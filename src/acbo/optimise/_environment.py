@@ -20,8 +20,10 @@ class View(NamedTuple):
     **Attributes:**
 
     - `samples`: the table, padded to the samples that the budget allows.
-    - `target`, `limit`, `allowed`, `cost`: the rules; see `Problem`.
-    - `used`, `budget`: interventions made, and interventions that may be made in all.
+    - `target`, `limit`, `allowed`: the rules; see `Problem`.
+    - `cost`: what setting each variable costs, in units of the target.
+    - `used`, `budget`: interventions made, and interventions that may be made in all: each counts
+      as one, whatever it costs.
     """
 
     samples: Samples
@@ -57,8 +59,8 @@ class Step(NamedTuple):
     - `action`: what was done.
     - `seen`: the target in the one sample.
     - `worth`: the expected target; 0 is doing nothing, 1 the best that one intervention can do.
-    - `best`: the largest worth so far.
-    - `reward`: worth less cost.
+    - `best`: the largest worth so far, costs apart.
+    - `reward`: worth less cost: what policies try to make large.
     """
 
     action: Action
@@ -103,7 +105,7 @@ def look(game: Game, problem: Problem, budget: int) -> View:
         problem.target,
         problem.limit,
         problem.allowed,
-        problem.cost,
+        problem.cost * problem.gain,
         game.used,
         jnp.int32(budget),
     )

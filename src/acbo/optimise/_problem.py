@@ -25,7 +25,8 @@ class Problem(eqx.Module):
     - `target`: the variable to make large; it cannot be set. It is an outcome: policies may take it
       that it has a cause, and causes nothing.
     - `limit`: values that are set lie between `-limit` and `limit`.
-    - `cost`: what setting a variable costs, in units of the target's range.
+    - `cost`: what setting a variable costs, each time, on the scale of `worth`: at 0.3 the best
+      intervention brings 0.7.
     - `noise`: the noises over which an expected value is a mean.
     - `calm`: the expected target when nothing is set.
     - `best`: the largest expected target that one intervention reaches.
@@ -50,7 +51,12 @@ class Problem(eqx.Module):
 
     def worth(self, expected: Float[Array, "*k"]) -> Float[Array, "*k"]:
         """An expected target on a scale where 0 is doing nothing and 1 is the best there is."""
-        return (expected - self.calm) / jnp.maximum(self.best - self.calm, 1e-3)
+        return (expected - self.calm) / self.gain
+
+    @property
+    def gain(self) -> Float[Array, ""]:
+        """How much more than doing nothing the best intervention reaches, costs apart."""
+        return jnp.maximum(self.best - self.calm, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class ProblemPrior:
 
     - `family`: of the models.
     - `limit`: how far a variable can be set.
-    - `cost`: smallest and largest cost of setting a variable.
+    - `cost`: smallest and largest cost of setting a variable, on the scale of worth.
     """
 
     family: Family = field(default_factory=lambda: Family(edges_per_variable=(0.5, 1.5)))

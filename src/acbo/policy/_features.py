@@ -26,6 +26,7 @@ class Features(NamedTuple):
     - `allowed`: which variables may be set.
     - `limit`: how far.
     - `left`: the share of the budget that is left.
+    - `cost`: of setting each variable, in the target's deviations, as `effect` is.
     """
 
     effect: Float[Array, " d"]
@@ -35,6 +36,7 @@ class Features(NamedTuple):
     allowed: Bool[Array, " d"]
     limit: Float[Array, ""]
     left: Float[Array, ""]
+    cost: Float[Array, "*d"] | float = 0.0
 
 
 NUMBERS = 10
@@ -71,4 +73,5 @@ def features(view: View, surrogate: Surrogate) -> Features:
         axis=-1,
     )
     tokens = jnp.concatenate([prediction.tokens[:, y], prediction.tokens[y, :]], axis=-1)
-    return Features(effect, doubt, numbers, tokens, view.allowed, view.limit, left)
+    cost = view.cost / found.scale[y]
+    return Features(effect, doubt, numbers, tokens, view.allowed, view.limit, left, cost)

@@ -9,6 +9,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 import worldloom as wl
+from acbo._keys import key_and_seed
 from acbo.policy._grpo import Experience, GRPOConfig, collect, learn, train_policy
 from acbo.policy._network import PolicyNetwork
 from acbo.surrogate import (
@@ -29,6 +30,8 @@ class GRPOResult(NamedTuple):
     surrogate: Surrogate
     surrogate_run: wl.RunResult
     policy_run: wl.RunResult
+    seed: int | None = None
+    """Of the key that was drawn because none was given."""
 
 
 def grpo_with_jax_surrogate(
@@ -38,18 +41,26 @@ def grpo_with_jax_surrogate(
     key: PRNGKeyArray | None = None,
     progress: bool = True,
 ) -> GRPOResult:
-    """Train a surrogate on tables like those of the game, then a policy on it.
+    """Train a surrogate on systems like those of the game, then a policy on it.
 
     Each of the two is one compiled loop. `surrogate_config.max_epochs` is the number of updates of
-    the surrogate.
+    the surrogate; its tables have `samples` rows, of which a share `interventional` sets something.
+    `key` is a fresh one by default, whose seed is in the result.
     """
     game = GRPOConfig() if grpo_config is None else grpo_config
     sizes = SurrogateTrainingConfig() if surrogate_config is None else surrogate_config
-    first, second = jax.random.split(jax.random.key(0) if key is None else key)
-    lesson = Lesson(game.variables, (game.observed, game.observed + game.budget), sizes.batch_size)
+    own, seed = key_and_seed(key, "grpo_with_jax_surrogate")
+    first, second = jax.random.split(own)
+    lesson = Lesson(game.variables, (sizes.samples, sizes.samples), sizes.batch_size)
+    share = sizes.interventional
     learned = train_surrogate(
         first,
-        Curriculum((lesson,), ((game.prior.family, 1.0),)),
+        Curriculum(
+            (lesson,),
+            ((game.prior.family, 1.0),),
+            observational=0.0,
+            interventional=(share, share),
+        ),
         surrogate=SurrogateConfig(
             hidden=sizes.model_hidden_dim,
             blocks=sizes.model_n_layers,
@@ -72,7 +83,7 @@ def grpo_with_jax_surrogate(
         config=game,
         progress="training the policy" if progress else False,
     )
-    return GRPOResult(played.state.network, surrogate, learned, played)
+    return GRPOResult(played.state.network, surrogate, learned, played, seed)
 
 
 def collect_experience(
@@ -82,10 +93,10 @@ def collect_experience(
     config: GRPOConfig | None = None,
     key: PRNGKeyArray | None = None,
 ) -> Experience:
-    """Play new problems with a policy."""
+    """Play new problems with a policy. `key` is a fresh one by default."""
     config = GRPOConfig() if config is None else config
-    key = jax.random.key(0) if key is None else key
-    return _collect(key, policy_params, surrogate_params, config)
+    own, _ = key_and_seed(key, "collect_experience")
+    return _collect(own, policy_params, surrogate_params, config)
 
 
 def update_policy_grpo(
@@ -98,12 +109,13 @@ def update_policy_grpo(
 ) -> PolicyNetwork:
     """A policy after learning from what was played.
 
-    Without `policy_params` it is a new one, as at the beginning of a training.
+    Without `policy_params` it is a new one, as at the beginning of a training; `key` makes it, by
+    default a fresh one.
     """
     config = GRPOConfig() if config is None else config
     if policy_params is None:
-        key = jax.random.key(0) if key is None else key
-        policy_params = PolicyNetwork(2 * surrogate_params.config.hidden, key=key)
+        own, _ = key_and_seed(key, "update_policy_grpo")
+        policy_params = PolicyNetwork(2 * surrogate_params.config.hidden, key=own)
     memory = config.optimiser().init(eqx.filter(policy_params, eqx.is_array))
     policy, _, _ = _learn(policy_params, policy_params, memory, trajectories, config)
     return policy

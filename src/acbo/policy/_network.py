@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from acbo._errors import OptionError
 from acbo.optimise import Action, View
 from acbo.policy._features import NUMBERS, Features, features
 from acbo.surrogate import Surrogate
@@ -30,7 +31,8 @@ class Choice(NamedTuple):
 
 
 class PolicyNetwork(eqx.Module):
-    """Starts as "set the variable whose effect may be largest to its limit", and learns from there.
+    """Starts as "set the variable whose effect, less its cost, may be largest to its limit", and
+    learns from there.
 
     Every variable is treated alike; it knows of the others through means over them.
     """
@@ -64,7 +66,7 @@ class PolicyNetwork(eqx.Module):
         said = _linear(self.say, jax.nn.gelu(_linear(self.compare, x)))
         # What is learned with the last intervention is of no use.
         curiosity = self.curiosity * jnp.sqrt(seen.left)
-        reach = jnp.abs(seen.effect) + curiosity * seen.doubt
+        reach = jnp.abs(seen.effect) + curiosity * seen.doubt - seen.cost
         logits = self.sharpness * reach + 4 * said[:, 0]
         # Beyond the limit even where the effect is small: a target that rises, rises to the end.
         centre = 1.4 * jnp.tanh(16 * seen.effect + 4 * said[:, 1])
@@ -121,6 +123,16 @@ class LearnedPolicy(eqx.Module):
 
     network: PolicyNetwork
     surrogate: Surrogate
+
+    def __check_init__(self):
+        tokens = self.network.look.weight.shape[1] - NUMBERS
+        hidden = self.surrogate.config.hidden
+        if tokens != 2 * hidden:
+            raise OptionError(
+                f"the policy looks at surrogates with hidden={tokens // 2}, this one has hidden="
+                f"{hidden}: give the surrogate it was trained with, or train a policy on this one "
+                "(acbo.policy.train_policy, or `worldloom acbo train policy --surrogate FILE`)"
+            )
 
     def __call__(self, key: PRNGKeyArray, view: View) -> Action:
         """See `acbo.optimise.Policy`."""

@@ -1,7 +1,8 @@
 """Train the networks of the package anew.
 
-`python -m acbo.pretrained surrogate` takes about 75 minutes on two cores, `policy` about ten.
-Both can be stopped and go on from their checkpoint.
+`python -m acbo.pretrained surrogate --out FOLDER` takes about 75 minutes on two cores, `policy`
+about ten. Both can be stopped and go on from their checkpoint. In a checkout, `src/acbo/pretrained`
+is where the package has its own.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from acbo._files import save_network
 from acbo.policy import train_policy
 from acbo.pretrained import _recipe as recipe
 from acbo.pretrained._load import pretrained_surrogate
 from acbo.surrogate import Surrogate, SurrogateConfig, calibrated, train_surrogate
-from worldloom import store
 from worldloom.store._files import atomic_write
 
 _POINTS = 40
@@ -30,13 +31,15 @@ def main() -> None:
     """Train one network; write it and its learning curve."""
     parser = argparse.ArgumentParser(prog="python -m acbo.pretrained", description=__doc__)
     parser.add_argument("network", choices=("surrogate", "policy"))
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="where to write")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write into")
     parser.add_argument("--checkpoint", type=Path, help="a folder; a stopped run goes on from it")
     told = parser.parse_args()
+    if told.out.exists() and not told.out.is_dir():
+        parser.error(f"--out {str(told.out)!r} is a file; name a folder")
     train = _surrogate if told.network == "surrogate" else _policy
     network, result, numbers, facts = train(told.checkpoint)
     facts |= {"seed": recipe.SEED, "curve": _curve(numbers)}
-    store.save(told.out / f"{told.network}.loom", eqx.filter(network, eqx.is_array), level=19)
+    save_network(told.out / f"{told.network}.loom", network, level=19)
     with atomic_write(told.out / f"{told.network}.json") as file:
         file.write((json.dumps(facts, indent=1) + "\n").encode())
     print(result)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from importlib import resources
+from pathlib import Path
 
-import equinox as eqx
-import jax
-
+from acbo._files import load_policy, load_surrogate
 from acbo.policy import PolicyNetwork
-from acbo.pretrained._recipe import SURROGATE
 from acbo.surrogate import Surrogate
-from worldloom import store
 
 
 @functools.cache
@@ -24,8 +22,8 @@ def pretrained_surrogate() -> Surrogate:
     assert acbo.pretrained_surrogate().config.hidden == 64
     ```
     """
-    template = eqx.filter_eval_shape(lambda: Surrogate(SURROGATE, key=jax.random.key(0)))
-    return _read("surrogate.loom", template)
+    with _file("surrogate.loom") as path:
+        return load_surrogate(path)
 
 
 @functools.cache
@@ -39,11 +37,9 @@ def pretrained_policy() -> PolicyNetwork:
     policy = LearnedPolicy(acbo.pretrained_policy(), acbo.pretrained_surrogate())
     ```
     """
-    tokens = 2 * SURROGATE.hidden
-    template = eqx.filter_eval_shape(lambda: PolicyNetwork(tokens, key=jax.random.key(0)))
-    return _read("policy.loom", template)
+    with _file("policy.loom") as path:
+        return load_policy(path)
 
 
-def _read(name, template):
-    with resources.as_file(resources.files("acbo.pretrained") / name) as path:
-        return store.load(path, template)
+def _file(name: str) -> contextlib.AbstractContextManager[Path]:
+    return resources.as_file(resources.files("acbo.pretrained") / name)

@@ -10,7 +10,7 @@ _EDGES = (0.5, 1.6)
 _REACH = (0.3, 1.0)
 
 SEED = 20261116
-SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32)
+SURROGATE = SurrogateConfig(hidden=64, blocks=4, heads=4, moments=32, trained_for=20)
 
 
 def _families(*weights: float):

@@ -78,6 +78,7 @@ class Curriculum:
         size = _integer(u, lesson.variables)
         low, high = (jnp.log(jnp.float32(rows)) for rows in lesson.rows)
         rows = jnp.exp(low + (high - low) * v).astype(jnp.int32)
+        rows = jnp.clip(rows, *lesson.rows)  # exp(log(37)) is less than 37
         share = self.interventional[0] + w * (self.interventional[1] - self.interventional[0])
         share = jnp.where(x < self.observational, 0.0, share)
         keys = jax.random.split(draw, lesson.batch)

@@ -7,6 +7,7 @@ their column (all causes of j), and in every block along all paths from i over k
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ class SurrogateConfig:
     - `heads`: attention heads.
     - `moments`: learned moments a pair of variables has.
     - `compute_dtype`: the type in which blocks compute: `"float32"` or `"bfloat16"`.
+    - `trained_for`: how many variables the tables had at most that it was trained on.
+      `train_surrogate` sets it, and `acbo.discover` refuses larger tables; `None` is no limit.
     """
 
     hidden: int = 64
@@ -42,6 +45,7 @@ class SurrogateConfig:
     heads: int = 4
     moments: int = 32
     compute_dtype: str = "float32"
+    trained_for: int | None = None
 
     def __post_init__(self):
         for name in ("hidden", "blocks", "heads", "moments"):
@@ -126,6 +130,13 @@ class Surrogate(eqx.Module):
         """The posterior for one table. Use `many`, or `jax.vmap`, for a batch."""
         alone = jax.tree.map(lambda leaf: leaf[None], samples)
         return jax.tree.map(lambda leaf: leaf[0], self._judge(alone, None))
+
+    def now_trained_for(self, variables: int) -> Surrogate:
+        """The same network, which tells that it was trained on tables of so many variables too."""
+        largest = max(variables, self.config.trained_for or 0)
+        config = dataclasses.replace(self.config, trained_for=largest)
+        told = eqx.filter_eval_shape(lambda: Surrogate(config, key=jax.random.key(0)))
+        return jax.tree.unflatten(jax.tree.structure(told), jax.tree.leaves(self))
 
     def many(self, samples: Samples) -> Prediction:
         """The posterior for each of a batch of tables, its axis first in every array.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,7 +174,8 @@ def train_surrogate(
 
     **Arguments:**
 
-    - `surrogate`: the sizes of a new network, or a network to go on from.
+    - `surrogate`: the sizes of a new network, or a network to go on from. The largest number of
+      variables of a lesson is kept with it, as `config.trained_for`.
     - `save`: what to record; by default the `Metrics` of every step.
     - `checkpoint`, `resume`, `progress`, `chunk_steps`: as in `worldloom.run`. A resumed run is bit
       for bit the same.
@@ -190,6 +192,11 @@ def train_surrogate(
         raise ValueError(
             f"a lesson has batch={uneven[0]}, which {devices.size} devices do not divide"
         )
+    largest = max(lesson.variables[1] for lesson in curriculum.lessons)
+    if isinstance(surrogate, SurrogateConfig):
+        surrogate = dataclasses.replace(surrogate, trained_for=largest)
+    else:
+        surrogate = surrogate.now_trained_for(largest)
     state = begin_training(key, surrogate=surrogate, config=config)
     if devices is not None:
         state = mesh.replicate(state, devices)

@@ -7,6 +7,9 @@ from acbo.training._batch import TrainingBatchJAX as TrainingBatchJAX
 from acbo.training._batch import TrainingExample as TrainingExample
 from acbo.training._batch import convert_to_jax_batch as convert_to_jax_batch
 from acbo.training._config import SurrogateTrainingConfig as SurrogateTrainingConfig
+from acbo.training._examples import create_test_batch as create_test_batch
+from acbo.training._examples import create_test_model as create_test_model
+from acbo.training._examples import test_config as test_config
 from acbo.training._fallback import FallbackReport as FallbackReport
 from acbo.training._fallback import validate_fallback_behavior as validate_fallback_behavior
 from acbo.training._losses import calibrated_loss as calibrated_loss
@@ -69,6 +72,8 @@ __all__ = [
     "create_jax_surrogate_train_step",
     "create_parent_set_model",
     "create_surrogate_train_step",
+    "create_test_batch",
+    "create_test_model",
     "create_training_batch",
     "generate_scm_for_difficulty",
     "get_marginal_parent_probabilities",
@@ -80,6 +85,7 @@ __all__ = [
     "optimized_progressive_learning",
     "prepare_static_args",
     "restore_static_args",
+    "test_config",
     "uncertainty_weighted_loss",
     "uncertainty_weighted_loss_jax",
     "update_surrogate_jax",

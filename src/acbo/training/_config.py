@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import optax
 
 from acbo._errors import OptionError
+from acbo.surrogate import SurrogateConfig
+
+_FIELDS = {
+    "hidden_dim": "hidden",
+    "n_layers": "blocks",
+    "layers": "blocks",
+    "n_heads": "heads",
+    "heads": "heads",
+    "moments": "moments",
+    "compute_dtype": "compute_dtype",
+}
+
+
+def network_of(sizes: Mapping[str, Any]) -> SurrogateConfig:
+    """The network of some sizes; what is wrong with them is told by the names that they have here.
+
+    A size that is left out has its default; moments are half of the hidden ones.
+    """
+    own = {_FIELDS[name.removeprefix("model_")]: name for name in sizes}
+    given = {field: sizes[name] for field, name in own.items()}
+    given.setdefault("moments", max(given.get("hidden", SurrogateConfig.hidden) // 2, 1))
+    try:
+        return SurrogateConfig(**given)
+    except (ValueError, TypeError) as error:
+        told = re.sub(r"\w+(?==)", lambda field: own.get(field[0], field[0]), str(error))
+        raise OptionError(told) from error
 
 
 @dataclass(frozen=True)
@@ -19,7 +48,8 @@ class SurrogateTrainingConfig:
     - `learning_rate`, `weight_decay`, `clip`: of AdamW, and the largest norm of a gradient.
     - `batch_size`: tables that one step sees.
     - `max_epochs`: steps for each difficulty of `optimized_progressive_learning`.
-    - `model_hidden_dim`, `model_n_layers`, `model_n_heads`: sizes of the network.
+    - `model_hidden_dim`, `model_n_layers`, `model_n_heads`: sizes of the network: the layers are
+      even in number, and the heads divide `model_hidden_dim`.
     - `max_parent_size`: the largest set of causes that has a probability.
     - `compute_dtype`: `"float32"` or `"bfloat16"`, the type in which its blocks compute.
     - `samples`: rows of a table.
@@ -56,8 +86,9 @@ class SurrogateTrainingConfig:
             ("max_parent_size", 0),
             ("samples", 2),
         ):
-            if getattr(self, name) < least:
-                raise OptionError(f"{name} is {getattr(self, name)}; give {least} or more")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise OptionError(f"{name} is {value!r}; give a whole number, {least} or more")
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
@@ -66,6 +97,14 @@ class SurrogateTrainingConfig:
             raise OptionError(f"weight_decay is {self.weight_decay}; give 0 or more")
         if not 0 <= self.interventional <= 1:
             raise OptionError(f"interventional is {self.interventional}; give a share, 0 to 1")
+        network_of(
+            {
+                "model_hidden_dim": self.model_hidden_dim,
+                "model_n_layers": self.model_n_layers,
+                "model_n_heads": self.model_n_heads,
+                "compute_dtype": self.compute_dtype,
+            }
+        )
 
     @property
     def model_kwargs(self) -> dict[str, int | str]:

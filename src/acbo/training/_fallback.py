@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
+from jaxtyping import Array
 
 from acbo._errors import AcboWarning
-from acbo.training._batch import TrainingBatch, TrainingExample
-from acbo.training._config import SurrogateTrainingConfig
+from acbo.training._examples import create_test_batch, create_test_model, test_config
+from acbo.training._losses import kl_divergence_loss, kl_divergence_loss_jax
 from acbo.training._model import ParentSetModel
-from acbo.training._posterior import ParentSetPosterior
 from acbo.training._step import SurrogateTrainStep, create_adaptive_train_step
 
 
@@ -26,7 +27,7 @@ class FallbackReport:
     **Attributes:**
 
     - `problems`: what is wrong, one sentence each.
-    - `reason`: why the step could not be compiled, as it told.
+    - `reason`: why the steps could not be compiled, as they told.
     - `difference`: the largest difference between any two parameters that should be equal.
     """
 
@@ -44,56 +45,53 @@ def validate_fallback_behavior(
     model: ParentSetModel | None = None,
     tolerance: float = 1e-4,
 ) -> FallbackReport:
-    """Give an adaptive step an optimizer that cannot be compiled, and look at what it does.
+    """Give an adaptive step what cannot be compiled, and look at what it does.
 
-    It has to say so, once, to go on, and to give the parameters and the loss that the step has
-    with an equal optimizer that can be compiled.
+    First an optimizer, then a loss, then a model that decides by the values it sees. Each time the
+    step has to say so, once, to go on, and to give the parameters and the loss that the step has
+    with an equal part that can be compiled.
 
     `create_step` is called as `create_adaptive_train_step` is, with `model`, by default a small
     network. That takes a while: an uncompiled step is slow.
     """
-    config = SurrogateTrainingConfig(model_hidden_dim=8, model_n_layers=2, model_n_heads=2)
-    batch, key = _batch(), jax.random.key(0)
-    good = SurrogateTrainStep(model, optax.sgd(0.1), config=config)
+    batch, key = create_test_batch(), jax.random.key(0)
+    if model is None:
+        model, _ = create_test_model()
+    good = SurrogateTrainStep(model, optax.sgd(0.1), config=test_config)
     params, opt_state = good.init(key)
     expected, _, numbers = good(params, opt_state, batch, key)
-
-    broken = optax.chain(_looks_at_values(), optax.sgd(0.1))
-    step = create_step(model, broken, config=config, use_jax_compilation=True)
-    opt_state = broken.init(params)
-    problems = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            found, _, metrics = step(params, opt_state, batch, key)
-            step(params, opt_state, batch, key)
-        except Exception as error:
-            # Whatever it is, it belongs into the report.
-            return FallbackReport((f"it does not go on: {type(error).__name__}: {error}",), "", 0.0)
-    told = [str(one.message) for one in caught if issubclass(one.category, AcboWarning)]
-    if len(told) != 1:
-        problems.append(f"it says {len(told)} times that it falls back; expected once")
-    difference = _apart(expected, found)
-    if not difference <= tolerance:
-        problems.append(f"parameters differ by {difference:.2g}")
-    if set(metrics) != set(numbers):
-        problems.append(f"its metrics are {sorted(metrics)}")
-    elif not abs(metrics["total_loss"] - numbers["total_loss"]) <= tolerance:
-        problems.append(f"its loss is {metrics['total_loss']}, not {numbers['total_loss']}")
-    return FallbackReport(tuple(problems), told[0] if told else "", difference)
-
-
-def _batch() -> TrainingBatch:
-    """Two tables of three variables."""
-    rng = np.random.default_rng(0)
-    examples = []
-    for target in ("X0", "X1"):
-        table = np.zeros((8, 3, 3), np.float32)
-        table[..., 0] = rng.normal(size=(8, 3))
-        table[:, int(target[1]), 2] = 1
-        posterior = ParentSetPosterior(target, [set(), {"X2"}], [0.3, 0.7])
-        examples.append(TrainingExample(table, posterior, target, ["X0", "X1", "X2"]))
-    return TrainingBatch(examples)
+    looking = _ModelThatLooks(model.config, model.max_parent_size, model)
+    problems, reasons, differences = [], [], [0.0]
+    for part, broken in (
+        ("optimizer", (model, optax.chain(_looks_at_values(), optax.sgd(0.1)), kl_divergence_loss)),
+        ("loss", (model, optax.sgd(0.1), _loss_that_looks)),
+        ("model", (looking, optax.sgd(0.1), kl_divergence_loss)),
+    ):
+        step = create_step(*broken, config=test_config, use_jax_compilation=True)
+        opt_state = broken[1].init(params)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found, _, metrics = step(params, opt_state, batch, key)
+                step(params, opt_state, batch, key)
+            except Exception as error:
+                # Whatever it is, it belongs into the report.
+                problems.append(f"{part}: it does not go on: {type(error).__name__}: {error}")
+                continue
+        told = [str(one.message) for one in caught if issubclass(one.category, AcboWarning)]
+        reasons += told[:1]
+        if len(told) != 1:
+            problems.append(f"{part}: it says {len(told)} times that it falls back; expected once")
+        differences.append(_apart(expected, found))
+        if not differences[-1] <= tolerance:
+            problems.append(f"{part}: parameters differ by {differences[-1]:.2g}")
+        if set(metrics) != set(numbers):
+            problems.append(f"{part}: its metrics are {sorted(metrics)}")
+        elif not abs(metrics["total_loss"] - numbers["total_loss"]) <= tolerance:
+            problems.append(
+                f"{part}: its loss is {metrics['total_loss']}, not {numbers['total_loss']}"
+            )
+    return FallbackReport(tuple(problems), "; ".join(reasons), max(differences))
 
 
 def _looks_at_values() -> optax.GradientTransformation:
@@ -105,6 +103,26 @@ def _looks_at_values() -> optax.GradientTransformation:
         return updates, state
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+
+
+def _loss_that_looks(logits: Array, probs: Array, sets: Any) -> Array:
+    if float(logits.max()) > 1:
+        raise AssertionError("log probabilities are not above 0")
+    return kl_divergence_loss_jax(logits, probs, sets)
+
+
+@dataclass(frozen=True)
+class _ModelThatLooks(ParentSetModel):
+    """A model that decides by what it has computed."""
+
+    inner: ParentSetModel
+
+    def logits(
+        self, params: Any, x: Array, variables: Array, target: Array, sets: Array, real: Array
+    ) -> Array:
+        """See `ParentSetModel.logits`."""
+        logits = self.inner.logits(params, x, variables, target, sets, real)
+        return logits if float(logits.max()) <= 1 else jnp.zeros_like(logits)
 
 
 def _apart(first: Any, second: Any) -> float:

@@ -16,7 +16,7 @@ from worldloom import bench, watch
 
 
 class Speedup(float):
-    """How many times as fast. A number, that also unpacks into itself and two results.
+    """How many times as fast. A number, and also the tuple of itself and two results.
 
     **Attributes:**
 
@@ -34,7 +34,17 @@ class Speedup(float):
     results: tuple[Any, Any]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter((float(self), *self.results))
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self._parts[index]
+
+    @property
+    def _parts(self) -> tuple[float, Any, Any]:
+        return (float(self), *self.results)
 
     def __str__(self) -> str:
         return f"{float(self):.1f}x ({self.low:.1f}-{self.high:.1f})"
@@ -48,7 +58,8 @@ def measure_compilation_speedup(step: Callable[..., Any], *args: Any, rounds: in
 
     **Arguments:**
 
-    - `step`: a training step, a `jax.jit` function, or any function of arrays.
+    - `step`: a training step, a `jax.jit` function, or any function of arrays. A training step
+      also takes `params, batch` alone: then the state of its optimizer is new.
 
     ```python
     import jax
@@ -65,6 +76,9 @@ def measure_compilation_speedup(step: Callable[..., Any], *args: Any, rounds: in
     assert jnp.allclose(fast, slow)
     ```
     """
+    if isinstance(step, SurrogateTrainStep) and len(args) == 2:
+        params, batch = args
+        args = (params, step.optimizer.init(params), batch, jax.random.key(0))
     fast, slow = both_ways(step)
     return _compare(fast, slow, args, rounds)
 

@@ -14,17 +14,12 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 from acbo._errors import DataError, OptionError
 from acbo.scm import Samples
 from acbo.surrogate import Surrogate, SurrogateConfig, candidate_sets, parent_set_logits
+from acbo.training._config import network_of
 from acbo.training._static import place_of
 
 # The log probability of a set that only pads: finite, so that gradients stay numbers.
 NEVER = -1e4
-_FIELDS = {
-    "hidden_dim": "hidden",
-    "layers": "blocks",
-    "heads": "heads",
-    "moments": "moments",
-    "compute_dtype": "compute_dtype",
-}
+_SIZES = ("hidden_dim", "layers", "heads", "moments", "compute_dtype")
 AnyKey = PRNGKeyArray | UInt[Array, " 2"]
 
 
@@ -128,18 +123,16 @@ def create_parent_set_model(
     ```
     """
     given = dict(model_kwargs or {})
-    unknown = [name for name in given if name not in _FIELDS]
+    unknown = [name for name in given if name not in _SIZES]
     if unknown:
         raise OptionError(
-            f"model_kwargs has {', '.join(map(repr, unknown))}; it takes {', '.join(_FIELDS)}"
+            f"model_kwargs has {', '.join(map(repr, unknown))}; it takes {', '.join(_SIZES)}"
         )
     if max_parent_size < 0:
         raise OptionError(f"max_parent_size is {max_parent_size}; give 0 or more")
-    sizes = {_FIELDS[name]: value for name, value in given.items()}
-    sizes.setdefault("moments", max(sizes.get("hidden", SurrogateConfig.hidden) // 2, 1))
     try:
-        config = SurrogateConfig(**sizes)
-    except ValueError as error:
+        config = network_of(given)
+    except OptionError as error:
         raise OptionError(f"model_kwargs={given}: {error}") from error
     return ParentSetModel(config, max_parent_size)
 

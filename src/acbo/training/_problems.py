@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from acbo import exact
 from acbo._errors import DataError, OptionError
+from acbo._keys import key_and_seed
 from acbo.scm import SCM, Family, Samples, standardise
 from acbo.scm._random import uniforms
 from acbo.training._batch import TrainingBatch, TrainingExample
@@ -37,13 +38,14 @@ def generate_scm_for_difficulty(
     difficulty: str,
     *,
     key: PRNGKeyArray | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     family: Family = FAMILY,
 ) -> SCM:
     """A random causal model: 3-5 variables for `"easy"`, 5-10 for `"medium"`, 10-20 for `"hard"`.
 
     It is padded to the largest number of its difficulty, so that all models of one have one shape;
-    `scm.graph.variables` says which variables exist. Without a `key`, `seed` makes one.
+    `scm.graph.variables` says which variables exist. Without a `key`, `seed` makes one; without
+    either it is a fresh one, which the log `acbo` tells.
 
     ```python
     from acbo.training import generate_scm_for_difficulty
@@ -53,7 +55,10 @@ def generate_scm_for_difficulty(
     ```
     """
     check_difficulty(difficulty)
-    return _scm(jax.random.key(seed) if key is None else key, family, difficulty)
+    if key is None and seed is not None:
+        key = jax.random.key(seed)
+    key, _ = key_and_seed(key, "generate_scm_for_difficulty")
+    return _scm(key, family, difficulty)
 
 
 @functools.partial(jax.jit, static_argnames=("family", "difficulty"))
@@ -75,13 +80,13 @@ def collect_observational_data(
     """Draw `n` samples of a model, standardised.
 
     In a share `interventional` of the rows one variable is set; by default nothing is. The same
-    `key`, one of 0 by default, gives the same samples.
+    `key` gives the same samples; by default it is a fresh one, which the log `acbo` tells.
     """
     if n < 2:
         raise OptionError(f"n is {n}; give 2 or more samples")
     if not 0 <= interventional <= 1:
         raise OptionError(f"interventional is {interventional}; give a share, 0 to 1")
-    key = jax.random.key(0) if key is None else key
+    key, _ = key_and_seed(key, "collect_observational_data")
     return _collect(scm, key, jnp.float32(interventional), n)
 
 
@@ -118,8 +123,8 @@ def create_training_batch(
     - `(examples)`: a list of `TrainingExample`s, as they are.
 
     The expert is the exact posterior of linear-Gaussian models (`acbo.exact.marginals`) for up to
-    12 variables. For more, edge probabilities are sampled (`acbo.exact.order_mcmc`, with `key`),
-    and sets have the product of their edges' chances.
+    12 variables. For more, edge probabilities are sampled (`acbo.exact.order_mcmc`, with `key`, by
+    default a fresh one), and sets have the product of their edges' chances.
 
     **Arguments:**
 
@@ -220,7 +225,7 @@ def expert(
     edges = exact.order_mcmc(
         samples.values[:, :size],
         intervened[:, :size],
-        key=jax.random.key(0) if key is None else key,
+        key=key_and_seed(key, "create_training_batch")[0],
         max_parents=min(max_parent_size, size - 1),
         edge_probability=edge_probability,
     ).edge_probabilities

@@ -18,13 +18,21 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 import worldloom as wl
 from acbo._descent import mean_over_devices
 from acbo._errors import DataError, OptionError
+from acbo._keys import key_and_seed
 from acbo.scm import SCM, Family, Graph, Samples
 from acbo.training._batch import TrainingBatch, TrainingBatchJAX
 from acbo.training._config import SurrogateTrainingConfig
 from acbo.training._model import AnyKey, sets_of_others
 from acbo.training._problems import DIFFICULTIES, FAMILY, check_difficulty, draw_samples
 from acbo.training._static import Tables
-from acbo.training._step import CONFIG, METRICS, Means, Problem, SurrogateTrainStep
+from acbo.training._step import (
+    CONFIG,
+    METRICS,
+    UNTRACEABLE,
+    Means,
+    Problem,
+    SurrogateTrainStep,
+)
 from worldloom import mesh
 
 _log = logging.getLogger("acbo.training")
@@ -41,6 +49,7 @@ class ProgressiveResult:
     - `metrics`: for each difficulty, each metric as an array with one number a step.
     - `seconds`: for each difficulty, the time that training took, compilation included.
     - `compile_seconds`: how much of that was compilation.
+    - `seed`: of the key that was drawn because none was given.
     """
 
     params: Any
@@ -48,6 +57,7 @@ class ProgressiveResult:
     metrics: Mapping[str, Mapping[str, np.ndarray]]
     seconds: Mapping[str, float]
     compile_seconds: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
 
 
 class _Learner(eqx.Module):
@@ -80,6 +90,7 @@ def optimized_progressive_learning(
     - `config`: sizes; `config.max_epochs` is the number of steps for each difficulty.
     - `step`: whose model, optimizer and loss to use; by default as `config` says.
     - `params`: where to start; by default a new network.
+    - `key`: of the network, the models and their data; a fresh one by default.
     - `devices`: a `worldloom.mesh.worlds_mesh()` to spread each batch over. The losses are those
       of one device, within float error.
 
@@ -93,7 +104,8 @@ def optimized_progressive_learning(
     given = _by_difficulty(scms)
     for difficulty in (*difficulties, *given):
         check_difficulty(difficulty)
-    fresh, rest = jax.random.split(jax.random.key(0) if key is None else key)
+    own, seed = key_and_seed(key, "optimized_progressive_learning")
+    fresh, rest = jax.random.split(own)
     learned: Any = step.model.init(fresh) if params is None else params
     opt_state = step.optimizer.init(learned)
     metrics, seconds, compile_seconds = {}, {}, {}
@@ -111,14 +123,17 @@ def optimized_progressive_learning(
         state = _Learner(learned, opt_state, jax.random.fold_in(rest, number))
         if devices is not None:
             lesson, state = mesh.replicate((lesson, state), devices)
-        done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
+        try:
+            done = wl.run(lesson, state, length=config.max_epochs, save=wl.Every())
+        except UNTRACEABLE as error:
+            step.refuse(error, "; here all steps are one compiled loop")
         learned, opt_state = done.state.params, done.state.opt_state
         records = np.asarray(done.records)
         metrics[difficulty] = {name: records[:, i] for i, name in enumerate(METRICS)}
         seconds[difficulty] = done.compile_seconds + done.run_seconds
         compile_seconds[difficulty] = done.compile_seconds
         _log.info("Difficulty %s: %.2fs", difficulty, seconds[difficulty])
-    return ProgressiveResult(learned, opt_state, metrics, seconds, compile_seconds)
+    return ProgressiveResult(learned, opt_state, metrics, seconds, compile_seconds, seed)
 
 
 class _Lesson(eqx.Module):
@@ -218,15 +233,26 @@ def update_surrogate_jax(
     """Fit a surrogate to one batch: `epochs` updates in one compiled loop; gives new parameters.
 
     It goes on from `params`, or from a new network, and begins with a new state of the optimizer.
+    An adaptive step that cannot be compiled takes its updates one by one. `key` makes a new
+    network; by default it is a fresh one.
     """
     if epochs < 1:
         raise DataError(f"epochs is {epochs}; give 1 or more")
-    key = jax.random.key(0) if key is None else key
+    key, _ = key_and_seed(key, "update_surrogate_jax")
     problem, key = step.problem(data, key)
     params = step.model.init(key) if params is None else params
     state = params, step.optimizer.init(params)
-    again = _again(step)
-    return wl.run(jax.tree_util.Partial(again, problem, key), state, length=epochs).state[0]
+    if step.runs_compiled:
+        again = jax.tree_util.Partial(_again(step), problem, key)
+        try:
+            return wl.run(again, state, length=epochs).state[0]
+        except UNTRACEABLE as error:
+            step.fall_back(error, stacklevel=3)
+    params, opt_state = state
+    for t in range(epochs):
+        fresh = jax.random.fold_in(key, t)
+        params, opt_state, _ = step.run_uncompiled(params, opt_state, problem, fresh)
+    return params
 
 
 @functools.lru_cache(maxsize=16)

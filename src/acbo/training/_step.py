@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,9 @@ from jaxtyping import Array, Float
 
 from acbo._errors import AcboError, AcboWarning, DataError
 from acbo.training._batch import TrainingBatch, TrainingBatchJAX, convert_to_jax_batch
+from acbo.training._by_example import LostGradientError, pull_back, slope_of_loss
 from acbo.training._config import SurrogateTrainingConfig
+from acbo.training._learning_rate import learning_rate
 from acbo.training._losses import kl_divergence_loss, kl_divergence_loss_jax
 from acbo.training._model import AnyKey, ParentSetModel, create_parent_set_model
 from acbo.training._static import Tables
@@ -32,7 +34,7 @@ METRICS: tuple[str, ...] = (
     "predicted_entropy",
     "expert_entropy",
 )
-_UNTRACEABLE = (
+UNTRACEABLE = (
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
@@ -76,7 +78,8 @@ class SurrogateTrainStep:
     variable_orders, target_variables, observational_data, expert_probs, expert_accuracies, key)`.
     It gives new `params`, a new `opt_state`, and metrics as numbers: `total_loss`, `kl_loss`,
     `gradient_norm`, `learning_rate`, `mean_expert_accuracy`, `predicted_entropy`,
-    `expert_entropy` and `step_time`, in seconds.
+    `expert_entropy` and `step_time`, in seconds. `learning_rate` is the one that the optimizer
+    used in this update; NaN if it is none of Optax's and does not tell.
 
     Targets and parent sets are data of the compiled program. It is built once for each size of
     batch; names never build it again. `key` is for losses and models that draw numbers; ours do
@@ -103,6 +106,7 @@ class SurrogateTrainStep:
         self.fallback_reason: str | None = None
         """Why the step runs uncompiled although it should not; `None` if it does not."""
         self._may_fall_back = may_fall_back
+        self._looks_at_values = False
         self._compiled = compiled(self.update)
 
     def init(self, key: AnyKey) -> tuple[Any, Any]:
@@ -191,9 +195,10 @@ class SurrogateTrainStep:
     ) -> tuple[Any, Any, Float[Array, " 7"]]:
         """One update along a gradient; and all metrics, in the order of `METRICS`."""
         # Optimizers of optax mix integers and floats, which strict users forbid.
+        before = opt_state
         with jax.numpy_dtype_promotion("standard"):
             updates, opt_state = self.optimizer.update(gradient, opt_state, params)
-        rate = optax.tree.get(opt_state, "learning_rate", self.config.learning_rate)
+        rate = learning_rate(self.optimizer, before, opt_state)
         numbers = [
             means.loss,
             means.kl,
@@ -205,28 +210,82 @@ class SurrogateTrainStep:
         ]
         return optax.apply_updates(params, updates), opt_state, jnp.stack(numbers)
 
+    def gradient_by_example(self, params: Any, problem: Problem) -> tuple[Any, Means]:
+        """What `gradient` gives, for losses and models that look at values: never traced."""
+        gradients, means = [], []
+        for data, probs, accuracy, table in (
+            jax.tree.map(lambda leaf, b=b: leaf[b], problem) for b in range(len(problem.data))
+        ):
+            sets = table.sets
+
+            def model(params, data=data, table=table):
+                sets, real, target, variables = table
+                return self.model.logits(params, data, variables, target, sets, real)
+
+            def loss(logits, probs=probs, sets=sets):
+                return self.loss_fn(logits, probs, sets)
+
+            logits, back = pull_back(model, params)
+            total, slope = slope_of_loss(loss, logits)
+            gradients.append(back(slope))
+            kl = kl_divergence_loss_jax(logits, probs, sets)
+            entropies = entr(jnp.exp(logits)).sum(), entr(probs).sum()
+            means.append(Means(total, kl, accuracy, *entropies))
+        return tuple(
+            jax.tree.map(lambda *leaves: sum(leaves) / len(leaves), *each)
+            for each in (gradients, means)
+        )
+
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether the next call is compiled, as far as is known."""
+        return self.use_jax_compilation and self.fallback_reason is None
+
     def _run(self, *args: Any) -> Any:
-        if not self.use_jax_compilation or self.fallback_reason is not None:
-            # Without this, JAX would build each loop again at every call.
-            with jax.disable_jit():
-                return self.update(*args)
+        if not self.runs_compiled:
+            return self.run_uncompiled(*args)
         try:
             return self._compiled(*args)
-        except _UNTRACEABLE as error:
-            reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-            if not self._may_fall_back:
+        except UNTRACEABLE as error:
+            self.fall_back(error, stacklevel=4)
+        return self.run_uncompiled(*args)
+
+    def run_uncompiled(self, params: Any, opt_state: Any, problem: Problem, key: AnyKey) -> Any:
+        """As `update`, operation by operation."""
+        # Without this, JAX would build each loop again at every call.
+        with jax.disable_jit():
+            if not self._looks_at_values:
+                try:
+                    return self.update(params, opt_state, problem, key)
+                except UNTRACEABLE:
+                    self._looks_at_values = True
+            try:
+                found = self.gradient_by_example(params, problem)
+            except (*UNTRACEABLE, LostGradientError) as error:
                 raise TrainStepError(
-                    f"the step cannot be compiled: {reason} Its loss, model or optimizer looks at "
-                    "a value that is not known yet (`if`, `float`, `int`, NumPy): use `jnp.where` "
-                    "and keep arrays. `create_adaptive_train_step` would run it uncompiled"
+                    f"the step cannot be computed, not even uncompiled: {_first_line(error)}"
                 ) from error
-            self.fallback_reason = reason
+            return self.follow(params, opt_state, *found)
+
+    def fall_back(self, error: Exception, *, stacklevel: int) -> None:
+        """Run uncompiled from now on and say why; or refuse, if the step must be compiled."""
+        if not self._may_fall_back:
+            self.refuse(error, ". `create_adaptive_train_step` would run it uncompiled")
+        self.fallback_reason = _first_line(error)
         warnings.warn(
-            f"the training step cannot be compiled and runs uncompiled, far slower: {reason}",
+            "the training step cannot be compiled and runs uncompiled, far slower: "
+            f"{self.fallback_reason}",
             AcboWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
-        return self._run(*args)
+
+    def refuse(self, error: Exception, but: str) -> NoReturn:
+        """Say why the step cannot be compiled."""
+        raise TrainStepError(
+            f"the step cannot be compiled: {_first_line(error)} Its loss, model or optimizer looks "
+            "at a value that is not known yet (`if`, `float`, `int`, NumPy): use `jnp.where` and "
+            f"keep arrays{but}"
+        ) from error
 
     def _twin(self, use_jax_compilation: bool) -> SurrogateTrainStep:
         return SurrogateTrainStep(
@@ -236,6 +295,10 @@ class SurrogateTrainStep:
             self.config,
             use_jax_compilation=use_jax_compilation,
         )
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
 
 
 def create_jax_surrogate_train_step(
@@ -251,7 +314,7 @@ def create_jax_surrogate_train_step(
     - `model`, `optimizer`: by default as `config` says. The model is a `ParentSetModel`, or a class
       of yours on top of it with another `init` and `logits`.
     - `loss_fn`: `loss_fn(logits [k], probabilities [k], sets [k, d])`, for one example.
-    - `config`: the learning rate among the metrics, where the optimizer's state does not tell it.
+    - `config`: what to use where no model or no optimizer is given.
 
     ```python
     import jax
@@ -298,6 +361,10 @@ def create_adaptive_train_step(
 
     Where it cannot, because something looks at values while it is traced, an `AcboWarning` says
     why, once; the step then runs uncompiled, with the same results. `step.fallback_reason` tells.
+
+    A loss may then use `if`, `float` and NumPy as it likes: where JAX cannot differentiate it,
+    differences do. A model may decide by values that it reads; if it computes with what has left
+    JAX, its gradient would be wrong, and a `TrainStepError` says so.
     """
     return SurrogateTrainStep(
         model,

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jaxarc.data import TaskSet
     from jaxarc.envs import JaxArcConfig
     from jaxarc.training import Metrics, PPOConfig
+    from worldloom import Checkpoint
 
 _ROWS = 9  # lines of the table of figures
 
@@ -102,6 +103,15 @@ class Train:
         with _as_options():
             return PPOConfig(**{k: v for k, v in vars(self).items() if k in names})
 
+    def saved(self) -> Checkpoint | None:
+        """Where the run is saved, with what it was told. More updates may follow."""
+        import worldloom as wl
+
+        if self.checkpoint is None:
+            return None
+        told = options_of(self, without=("out", "checkpoint", "save_seconds", "updates"))
+        return wl.Checkpoint(self.checkpoint, seconds=self.save_seconds, config=told)
+
     def environment(self, tasks: TaskSet) -> JaxArcConfig:
         """The configuration of the environment to train in."""
         from jaxarc.training._tasks import config_for
@@ -139,20 +149,13 @@ def run(config: Train) -> None:
     ppo, tasks = config.ppo(), _tasks(config)
     played = config.environment(tasks)
     with mesh.joined() as first, naming_options({"length": "updates"}):
-        options = options_of(config, without=("checkpoint", "save_seconds", "out", "updates"))
-        mesh.require_same(options | {"updates": config.updates})
-        recorded = recorded_options(config.checkpoint)
-        options["seed"] = seed_or_fresh(config.seed, recorded.get("seed"))
-        _train(config, ppo, tasks, played, options, first)
+        mesh.require_same(options_of(config))
+        seed = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
+        _train(dataclasses.replace(config, seed=seed), ppo, tasks, played, first)
 
 
 def _train(
-    config: Train,
-    ppo: PPOConfig,
-    tasks: TaskSet,
-    played: JaxArcConfig,
-    options: dict[str, Any],
-    first: bool,
+    config: Train, ppo: PPOConfig, tasks: TaskSet, played: JaxArcConfig, first: bool
 ) -> None:
     import jax
 
@@ -166,10 +169,9 @@ def _train(
     clock = _Clock(wl.ProgressBar("training", delay=0.0))
     result = train(
         env,
-        jax.random.key(options["seed"]),
+        jax.random.key(config.seed),
         config=ppo,
-        checkpoint=config.checkpoint
-        and wl.Checkpoint(config.checkpoint, seconds=config.save_seconds, config=options),
+        checkpoint=config.saved(),
         resume=config.checkpoint is not None,
         progress=clock if first else False,
     )
@@ -181,7 +183,7 @@ def _train(
     print(
         f"{tasks.name}: {len(tasks)} tasks of up to {height} x {width}, {ppo.worlds:,} worlds x "
         f"{ppo.steps} steps x {ppo.updates:,} updates, {weights:,} weights, {_where()}, "
-        f"seed {options['seed']}"
+        f"seed {config.seed}"
     )
     print(_table(result.records))
     if clock.measured:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from worldloom.cli._as_command import as_command as as_command
 from worldloom.cli._command import Command as Command
 from worldloom.cli._command import FileCommand as FileCommand
 from worldloom.cli._command import UsageError as UsageError
@@ -23,6 +24,7 @@ __all__ = [
     "OutputFile",
     "OutputFolder",
     "UsageError",
+    "as_command",
     "check_room",
     "main",
     "naming_options",

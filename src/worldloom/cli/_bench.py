@@ -17,12 +17,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from worldloom import __version__
+from worldloom._errors import WorldloomError
+from worldloom.cli._as_command import as_command
 from worldloom.cli._command import Command, UsageError
 from worldloom.cli._output import OutputFile, OutputFolder
 
 if TYPE_CHECKING:
     from worldloom.bench import Findings, Growth, Record
     from worldloom.report import Report
+
+
+class NoCheckoutError(WorldloomError, FileNotFoundError):
+    """A command needs files that only a checkout of the sources has."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +85,12 @@ def find_groups() -> dict[str, dict[str, Path]]:
         if scripts:
             break
     else:
-        raise UsageError(
-            "there is no folder `benchmarks` here. The benchmark scripts are part of the source "
-            "tree, not of the installed package: run this in a checkout of the repository"
+        raise NoCheckoutError(
+            "there is no folder `benchmarks` here, and none beside the package. The benchmark "
+            "scripts are part of the source tree, not of the installed package: run this in a "
+            f"checkout of the repository, or unpack worldloom-{__version__}.tar.gz (`pip download "
+            f"--no-deps --no-binary :all: worldloom=={__version__}`) and run it in that folder. "
+            "Figures of earlier runs are shown anywhere: worldloom bench --read record.json"
         )
     groups: dict[str, dict[str, Path]] = {}
     for path in scripts:
@@ -179,7 +189,7 @@ def _show(record: Record, config: Bench) -> int:
         print(record.to_json(config.out / "record.json"))
     if record.findings:
         print(record.plot(config.out / "record.png"))
-        print(_report(record).save(config.out / "report.html"))
+        print(_report(record, config).save(config.out / "report.html"))
     if config.page is not None:
         print(write_whole(config.page, record.markdown().encode()))
     if record.failed:
@@ -187,7 +197,7 @@ def _show(record: Record, config: Bench) -> int:
     return 1 if record.failed else 0
 
 
-def _report(record: Record) -> Report:
+def _report(record: Record, config: Bench) -> Report:
     """The page: the largest ratio of each group on top, then everything, group by group."""
     from worldloom import report
     from worldloom.bench._overview import CASE_COLUMNS, case_rows, figure_row, without_empty
@@ -198,7 +208,7 @@ def _report(record: Record) -> Report:
         subtitle="Ours against others and against the naive version of the same code, in turn.",
         machine=record.findings[0].machine,
     )
-    for group, findings in record.groups.items():
+    for findings in record.groups.values():
         naive = [
             (ratio.value, case)
             for found in findings
@@ -208,7 +218,7 @@ def _report(record: Record) -> Report:
         if naive:
             value, case = max(naive, key=lambda entry: entry[0])
             words = f"times {case.naive}"
-            command = f"worldloom bench {group}"
+            command = as_command("worldloom bench", config)
             page.headline(f"{figure(value)}x", words, detail=case.title, command=command)
     for group, findings in record.groups.items():
         page.section(group, _circumstances(findings))

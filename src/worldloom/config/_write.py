@@ -40,7 +40,7 @@ def to_yaml(config: Any) -> str:
 
 def encode(config: Any) -> dict[str, Any]:
     """The fields of a dataclass instance as plain values that OmegaConf reads back."""
-    return {name: _plain(getattr(config, name), name) for name in entries(type(config))}
+    return {name: plain_value(getattr(config, name), name) for name in entries(type(config))}
 
 
 def encode_defaults(cls: type) -> dict[str, Any]:
@@ -54,19 +54,20 @@ def encode_defaults(cls: type) -> dict[str, Any]:
                     f"{cls.__name__}.{name}: the default is a {type(entry.default).__name__}, but "
                     "the field is declared otherwise; declare the class of the default"
                 )
-            found[name] = _plain(entry.default, name)
+            found[name] = plain_value(entry.default, name)
         elif dataclasses.is_dataclass(entry.kind):
             found[name] = encode_defaults(entry.kind)  # pyright: ignore[reportArgumentType]
     return found
 
 
-def _plain(value: Any, name: str) -> Any:
+def plain_value(value: Any, name: str) -> Any:
+    """The value of a field as one that OmegaConf reads back."""
     if dataclasses.is_dataclass(value):
         return encode(value)
     if isinstance(value, enum.Enum):
         return value.name
     if isinstance(value, list | tuple):
-        return [_plain(element, name) for element in value]
+        return [plain_value(element, name) for element in value]
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str):

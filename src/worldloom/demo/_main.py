@@ -92,7 +92,7 @@ def main(out: Path, *, scale: Scale | None = None) -> Path:
         final=final,
         built=compiles.total,
     )
-    page = make_page(findings)
+    page = make_page(findings, out)
     patterns = int(np.asarray(result.records["fates"])[-1, 0])
     lines = [
         Line(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
+from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from worldloom.bench._draw import magnitude
 from worldloom.demo._world import LEVELS, SUBSTEPS
 from worldloom.loop import RunResult
 
-_COMMAND = "worldloom demo --out out"
 _COLOURS = ["#070b16", "#0d2746", "#135b6e", "#2c9c7c", "#eec35c", "#fff3d4"]
 _NAIVE = "jit, one by one"
 _OURS = "worldloom.run"
@@ -40,8 +41,10 @@ class Findings:
         return self.side**2
 
 
-def make_page(found: Findings) -> report.Report:
-    """Figures, replay, map, measurement, commands."""
+def make_page(found: Findings, out: Path) -> report.Report:
+    """Figures, replay, map, measurement, and the commands for a folder `out`."""
+    commands = commands_of(out)
+    command, _ = commands[0]
     seconds = found.result.run_seconds
     page = report.Report(
         f"{found.worlds:,} worlds, one program",
@@ -51,25 +54,32 @@ def make_page(found: Findings) -> report.Report:
             f"{found.steps:,} steps in **{seconds:.1f} seconds**."
         ),
     )
-    _add_headlines(page, found)
+    _add_headlines(page, found, command)
     _add_replay(page, found)
     _add_map(page, found)
     _add_speed(page, found)
     _add_fates(page, found)
     page.section("Run it yourself", "Every figure on this page comes from these commands.")
-    page.add(
-        report.Commands(
-            [
-                (_COMMAND, "Runs the worlds, measures, writes this page and `speed.json`."),
-                ("worldloom report out/speed.json", "A page of the measurement alone."),
-                ("worldloom doctor", "Checks this machine, and shows what is in the cache."),
-            ]
-        )
-    )
+    page.add(report.Commands(commands))
     return page
 
 
-def _add_headlines(page: report.Report, found: Findings) -> None:
+def commands_of(out: Path) -> list[tuple[str, str]]:
+    """The commands that make the page in a folder, the first of them, and more."""
+    return [
+        (
+            shlex.join(["worldloom", "demo", "--out", str(out)]),
+            "Runs the worlds, measures, writes this page and `speed.json`.",
+        ),
+        (
+            shlex.join(["worldloom", "report", str(out / "speed.json")]),
+            "A page of the measurement alone.",
+        ),
+        ("worldloom doctor", "Checks this machine, and shows what is in the cache."),
+    ]
+
+
+def _add_headlines(page: report.Report, found: Findings, command: str) -> None:
     result, comparison = found.result, found.comparison
     rate = found.worlds * found.steps / result.run_seconds
     ratio = comparison.ratio(_OURS)
@@ -78,21 +88,21 @@ def _add_headlines(page: report.Report, found: Findings) -> None:
         "world-steps a second",
         detail=f"{found.worlds:,} worlds of 32 x 32 cells on {found.devices} cores; records, "
         "progress and all",
-        command=_COMMAND,
+        command=command,
     )
     page.headline(
         f"{ratio.value:.0f}x",
         "the speed of a Python loop over worlds",
         detail=f"the same step under `jax.jit`, measured in turn; 95 % interval {ratio.low:.0f} "
         f"to {ratio.high:.0f}",
-        command=_COMMAND,
+        command=command,
     )
     page.headline(
         f"{found.plan.bytes_per_item / 2**10:.3g} KiB",
         "of memory a world",
         detail=f"known before it runs: {found.plan.largest:,} worlds would fit into "
         f"{found.plan.memory / 2**30:.0f} GiB",
-        command=_COMMAND,
+        command=command,
     )
     if found.built:
         words, detail = "to compile, once", "the next start loads what this one compiled"
@@ -102,7 +112,7 @@ def _add_headlines(page: report.Report, found: Findings) -> None:
         f"{result.compile_seconds:.2f} s",
         words,
         detail=f"{detail}; one program serves any number of steps",
-        command=_COMMAND,
+        command=command,
     )
 
 

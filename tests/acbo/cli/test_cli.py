@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from surrogates import SIZES, Correlations, random_surrogate
 
+from acbo._files import save_network
 from acbo.cli import Optimise, Train
-from acbo.cli._options import as_text, load_surrogate, save_network, surrogate_sizes
+from acbo.cli._options import as_text, load_surrogate
 from acbo.cli._train import curriculum
 from acbo.discovery import discover
 from acbo.report import Recording
@@ -220,7 +221,7 @@ def test_lessons_follow_from_sizes():
 
 def test_networks_come_back_from_their_files(base, tmp_path):
     path = tmp_path / "a" / "surrogate.loom"
-    save_network(path, base, surrogate_sizes(base))
+    save_network(path, base)
     again = load_surrogate(path)
     assert again is not None
     assert again.config == SIZES

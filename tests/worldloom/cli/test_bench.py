@@ -187,7 +187,7 @@ def test_it_says_where_the_scripts_are(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("worldloom.cli._bench.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
-    assert main(["bench"]) == 2
+    assert main(["bench"]) == 1
     assert "in a checkout of the repository" in capsys.readouterr().err
 
 
