@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 
 import hypothesis
@@ -13,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from worldloom import batch, default_cache_folder
+from worldloom import batch
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,9 +46,7 @@ def test_a_memory_prediction_is_what_xla_says(fn):
 @hypothesis.given(size=st.integers(1, 400), width=st.integers(1, 40))
 def test_a_memory_prediction_is_what_xla_says_at_any_size(size, width):
     found = batch.plan(sorted_sums, jax.ShapeDtypeStruct((2, width), jnp.float32), memory="64 MiB")
-    assert found.bytes(size) == needs(
-        sorted_sums, jax.ShapeDtypeStruct((size, width), jnp.float32)
-    )
+    assert found.bytes(size) == needs(sorted_sums, jax.ShapeDtypeStruct((size, width), jnp.float32))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.uint64, np.complex128, np.float32])
