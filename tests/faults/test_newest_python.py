@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import hypothesis
@@ -14,6 +17,58 @@ import pytest
 from worldloom import batch
 
 ROOT = Path(__file__).parents[2]
+
+
+def script(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_the_newest_python_is_found_wherever_it_is(tmp_path):
+    """As pyenv has it: a shim on the path that refuses, and folders of versions beside."""
+    script(tmp_path / "path" / "python3.13", "exit 127")
+    script(tmp_path / "path" / "python3", "echo 11 2 /usr/bin/python3")
+    for minor, micro in ((10, 13), (11, 7), (12, 1), (12, 10), (13, 0)):
+        python = tmp_path / "pyenv" / "versions" / f"3.{minor}.{micro}" / "bin" / "python"
+        # What a Python of this version would say; one that is not supported says nothing.
+        script(python, f"echo {minor} {micro} {python}" if minor > 10 else "true")
+    environment = {
+        "PATH": f"{tmp_path / 'path'}:/usr/bin:/bin",
+        "PYENV_ROOT": str(tmp_path / "pyenv"),
+        "HOME": str(tmp_path),
+    }
+    found = subprocess.run(
+        ["sh", ROOT / ".ci" / "pythons"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    folders = [Path(line).parts[-3] for line in found if "pyenv" in line]
+    assert folders == ["3.13.0", "3.12.10", "3.11.7"]
+
+
+def test_the_pythons_that_are_looked_for_are_those_that_are_supported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    least, most = re.findall(r"3\.(\d+)", project["requires-python"])
+    text = (ROOT / ".ci" / "pythons").read_text()
+    assert f"(3, {least}) <= version < (3, {most})" in text
+    supported = [f"3.{minor}" for minor in range(int(most) - 1, int(least) - 1, -1)]
+    assert " ".join(supported) in text
+    assert " ".join(f"python{version}" for version in supported) in text
+
+
+def test_each_version_is_named_once_the_newest_first():
+    found = subprocess.run(
+        ["sh", ROOT / ".ci" / "pythons"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    versions = [
+        subprocess.run([python, "--version"], capture_output=True, text=True, check=True).stdout
+        for python in found
+    ]
+    assert versions == sorted(versions, reverse=True)
+    assert len(set(versions)) == len(versions)
 
 
 def sorted_sums(x):
