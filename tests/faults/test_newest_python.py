@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -69,6 +73,50 @@ def test_each_version_is_named_once_the_newest_first():
     ]
     assert versions == sorted(versions, reverse=True)
     assert len(set(versions)) == len(versions)
+
+
+def test_a_script_that_is_only_imported_makes_no_folder(tmp_path):
+    """A folder made on import is left open by whoever imports: a warning, an error here."""
+    program = """
+import gc, pathlib, runpy, shutil, sys, tempfile, warnings
+warnings.simplefilter("error")
+for path in sys.argv[1:]:
+    names = runpy.run_path(path, run_name="imported")
+made = list(pathlib.Path(tempfile.gettempdir()).iterdir())
+names.clear()
+gc.collect()
+assert made == [], made
+"""
+    scripts = [ROOT / "benchmarks" / "baseline" / "gate.py"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *scripts],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def run_on_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Everything in a module but the bodies of its functions."""
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from run_on_import(child)
+
+
+@pytest.mark.parametrize("folder", ["src", "benchmarks", "examples", "tests", "tools"])
+def test_no_file_makes_a_folder_when_it_is_imported(folder):
+    makers = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in run_on_import(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in makers
+    ]
+    assert found == []
 
 
 def sorted_sums(x):
