@@ -159,12 +159,16 @@ def tests_of(room: Path) -> list[str]:
     beside = ROOT / "tests" / inner
     if beside.is_dir():
         return [str(beside.relative_to(ROOT))]
-    files = sorted(beside.parent.glob(f"test_{inner.name}*.py"))
     shorter = ROOT / "tests" / inner.parts[0] / inner.name
-    found = [str(path.relative_to(ROOT)) for path in [*files, shorter] if path.exists()]
+    files = [*beside.parent.glob(f"test_{inner.name}*.py"), shorter]
+    # Or those that import the room by its name.
+    name = ".".join(inner.parts)
+    found = [path for path in files if path.exists()] or [
+        path for path in (ROOT / "tests").rglob("*.py") if f"from {name} import" in path.read_text()
+    ]
     if not found:
         sys.exit(f"no tests beside {room}: name them with --tests")
-    return found
+    return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
 class Watch:
