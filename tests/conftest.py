@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import jax
@@ -62,3 +65,27 @@ def room_for_programs() -> Iterator[None]:
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
         jax.clear_caches()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """At the end: which tests were skipped, and what to install for them. One line a reason."""
+    rooms: dict[str, Counter[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        # `(file, line, reason)`, or the text of an exception.
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        reason = reason.strip().removeprefix("Skipped: ")
+        # A missing module that a test imports says nothing of how to install it.
+        if missing := re.match(r"could not import '(\w+)", reason):
+            reason = (
+                f"no module {missing[1]}: `make test` installs it, `pip install -e '.[dev]'` too"
+            )
+        room = report.nodeid.partition("::")[0].rpartition("/")[0]
+        rooms.setdefault(reason, Counter())[room] += 1
+    if not rooms:
+        return
+    terminalreporter.section("Not tested")
+    for reason, counts in sorted(rooms.items()):
+        number = sum(counts.values())
+        terminalreporter.write_line(f"{number} test{'s' * (number > 1)}: {reason}")
+        for room, times in sorted(counts.items()):
+            terminalreporter.write_line(f"    {times:4} in {room}")

@@ -14,8 +14,11 @@ processor are compared instead of seconds on the wall. Exits with 1 on a slow-do
 from __future__ import annotations
 
 import argparse
+import atexit
 import dataclasses
+import functools
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -32,12 +35,12 @@ NAIVE, OURS = "naive", "ours"
 KEPT = HERE / "gate.json"
 
 
-_folder = tempfile.TemporaryDirectory()
-
-
+@functools.cache
 def scratch() -> Path:
     """A folder that is gone when this process is."""
-    return Path(_folder.name)
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @dataclasses.dataclass(frozen=True)

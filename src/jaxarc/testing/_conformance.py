@@ -186,14 +186,14 @@ def _shapes(start: tuple[Any, Any], played: list[_Played], worlds: int) -> None:
                     _refuse("shapes", f"{name}{path} was {old}, after step {number} it is {new}")
         _, _, reward, done, info = result
         named = {"done": done, "terminated": info.terminated, "truncated": info.truncated}
-        for name, value, kind in (
-            ("reward", reward, jnp.floating),
-            *((name, value, jnp.bool_) for name, value in named.items()),
+        for name, value, kind, wanted in (
+            ("reward", reward, jnp.floating, "floating"),
+            *((name, value, jnp.bool_, "bool") for name, value in named.items()),
         ):
             if value.shape != (worlds,) or not jnp.issubdtype(value.dtype, kind):
                 _refuse(
                     "shapes",
-                    f"{name} is {value.dtype}{list(value.shape)}, expected {kind.__name__} "
+                    f"{name} is {value.dtype}{list(value.shape)}, expected {wanted} "
                     f"of shape [{worlds}]",
                 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -43,10 +44,14 @@ class Plan:
     """Batch sizes that were compiled and the bytes XLA needs for each, smallest first."""
     timings: tuple[tuple[int, float], ...] = ()
     """Batch sizes that were timed and seconds an item for each, if asked for."""
+    compiled_bytes: Callable[[int], int] | None = dataclasses.field(
+        default=None, repr=False, compare=False
+    )
+    """Compiles the function for a batch and says what XLA needs, as `plan` sets it."""
 
     @property
     def compiles(self) -> int:
-        """How many programs were compiled to find out."""
+        """How many programs were compiled to make this plan."""
         return len(self.points)
 
     @property
@@ -62,10 +67,16 @@ class Plan:
         return max(size_bytes - size * self.bytes_per_item, 0.0)
 
     def bytes(self, batch: int) -> int:
-        """Predicted bytes of arguments, results and temporaries for a batch.
+        """Bytes of arguments, results and temporaries for a batch.
 
-        Exact at `points`; between and beyond them along straight lines.
+        What XLA says: it compiles the function for a batch that was not asked before. Memory
+        has jumps where XLA chooses another way to compute, which no line through other batches
+        foresees. A plan that was not made by `plan` has only the lines through its `points`.
         """
+        return self.compiled_bytes(batch) if self.compiled_bytes else self._along_lines(batch)
+
+    def _along_lines(self, batch: int) -> int:
+        """Bytes for a batch along straight lines through `points`. Compiles nothing."""
         pairs = list(pairwise(self.points))
         (low, low_bytes), (high, high_bytes) = next(
             (pair for pair in pairs if batch <= pair[1][0]), pairs[-1]
@@ -126,14 +137,17 @@ def plan(
             f"memory={format_bytes(budget)} is not enough: 5 % and "
             f"{format_bytes(_RESERVED_BYTES)} are kept free."
         )
-    largest, points = find_largest(program.bytes, usable)
+    compiled_bytes = functools.cache(program.bytes)
+    largest, points = find_largest(compiled_bytes, usable)
     if largest == 0:
         raise BatchMemoryError(
             f"a batch of 1 needs {format_bytes(points[0][1])}, but only {format_bytes(usable)} of "
             f"memory={format_bytes(budget)} may be used (5 % and "
             f"{format_bytes(_RESERVED_BYTES)} are kept free)."
         )
-    found = Plan(memory=budget, largest=largest, best=largest, points=points)
+    found = Plan(
+        memory=budget, largest=largest, best=largest, points=points, compiled_bytes=compiled_bytes
+    )
     found = dataclasses.replace(found, best=_guess(found))
     if not measure:
         return found
@@ -154,7 +168,7 @@ def _guess(found: Plan) -> int:
     that fits."""
     best = 1
     room = cache_bytes() * _CACHE_SHARE if jax.default_backend() == "cpu" else found.memory
-    while 2 * best <= found.largest and found.bytes(2 * best) <= room:
+    while 2 * best <= found.largest and found._along_lines(2 * best) <= room:
         best *= 2
     return best
 

@@ -58,7 +58,9 @@ def abstract(args: Any, axes: Any, size: int) -> Any:
         shape = list(leaf.shape)
         if axis is not None:
             shape[axis] = size
-        return jax.ShapeDtypeStruct(tuple(shape), leaf.dtype)
+        # What JAX makes of a NumPy array: float64 is float32 unless x64 is enabled.
+        typed = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+        return jax.ShapeDtypeStruct(tuple(shape), typed.dtype)
 
     return jax.tree.map(resized, args, axes, is_leaf=lambda x: x is None)
 

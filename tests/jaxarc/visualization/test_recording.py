@@ -167,7 +167,10 @@ class TestBadFiles:
         with pytest.raises(viz.RecordingError, match="step 3 similarity"):
             list(viz.rebuild(changed, [episode]))
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+    @pytest.mark.skipif(
+        not Path("/dev/full").exists(),
+        reason="needs /dev/full, a disk that is always full: run it on Linux",
+    )
     def test_a_full_disk(self, recording, tmp_path: Path):
         """A file of a few kilobytes is all that the process may write."""
         path = recording.save(tmp_path / "run.loom")

@@ -243,7 +243,7 @@ except batch.BatchMemoryError as error:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space: run it on Linux")
 def test_memory_that_really_runs_out():
     done = subprocess.run(
         [sys.executable, "-c", LIMITED_PROCESS],

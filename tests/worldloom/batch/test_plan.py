@@ -200,7 +200,7 @@ def test_the_search_finds_a_batch_that_fits_and_few_more_would(fixed, first, sec
         assert close or more > room or len(points) >= 12
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc: run it on Linux")
 def test_predicted_and_measured_memory_agree_within_five_percent():
     script = Path(__file__).parents[3] / "benchmarks" / "memory_prediction.py"
     done = subprocess.run(

@@ -179,7 +179,7 @@ def test_an_environment_is_made_once_and_is_empty(script, tmp_path, monkeypatch,
     if tool == "venv":
         monkeypatch.setattr(_environment, "_find_uv", lambda: None)
     elif _environment._find_uv() is None:
-        pytest.skip("no uv on this machine")
+        pytest.skip("no uv to make an environment with: `pip install uv`")
     path = script(
         """
         import sys
@@ -210,7 +210,7 @@ def test_what_cannot_be_installed_is_explained(script, tmp_path, monkeypatch, to
     if tool == "venv":
         monkeypatch.setattr(_environment, "_find_uv", lambda: None)
     elif _environment._find_uv() is None:
-        pytest.skip("no uv on this machine")
+        pytest.skip("no uv to make an environment with: `pip install uv`")
     rival = bench.Rival(
         script("def setup(): return int"), requirements=("a-package-nobody-made==1.2.3",)
     )

@@ -120,3 +120,17 @@ def test_only_a_configuration_can_be_written():
         config.to_yaml(Inner)
     with pytest.raises(ConfigError, match="missing value"):
         config.to_yaml(Inner(1.0, ("???",)))
+
+
+@dataclass(frozen=True)
+class Words:
+    text: str
+    number: int | str | None
+    real: float | str
+
+
+@pytest.mark.parametrize("text", ["1e3", "-1e-3", "12e03", "007", "nan", "off", "1:30", "a: b"])
+def test_text_that_looks_like_something_else_stays_text(text: str, tmp_path: Path):
+    path = tmp_path / "c.yaml"
+    path.write_text(config.to_yaml(Words(text, text, text)), encoding="utf-8")
+    assert config.load(Words, path) == Words(text, text, text)

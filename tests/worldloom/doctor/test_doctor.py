@@ -184,7 +184,7 @@ def test_the_command_exits_with_1_and_prints_the_sentence(
 def test_an_environment_with_jax_0_10_2_exits_with_1(tmp_path: Path):
     uv = shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
     if uv is None:
-        pytest.skip("no uv to make an environment with")
+        pytest.skip("no uv to make an environment with: `pip install uv`")
     python = tmp_path / "bad" / "bin" / "python"
     wanted = "jax==0.10.2 jaxlib==0.10.2 equinox jaxtyping numpy omegaconf optax psutil rich tyro"
     for words in (

@@ -196,6 +196,16 @@ def test_long_lines_are_thinned_but_keep_their_peaks():
     assert line[:, 1].min() < line[0, 1] - 100
 
 
+def test_a_thinned_line_has_as_many_points_as_it_may():
+    html = (
+        report.LineChart({"noise": np.random.default_rng(0).random(50_000)}, title="t")
+        .render()
+        .html
+    )
+    (line,) = points(html)
+    assert 790 <= len(line) <= 802  # the ends too
+
+
 def test_gaps_are_left_out_of_a_line():
     (line,) = points(report.LineChart({"x": [1.0, float("nan"), 3.0]}, title="t").render().html)
     assert line.shape == (2, 2)

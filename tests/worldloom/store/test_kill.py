@@ -176,7 +176,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("only root can mount a small disk; `short_files` tests the same paths")
+        pytest.skip(
+            "only root can mount a small disk: `sudo make test`; `short_files` tests the same paths"
+        )
     yield disk
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
