@@ -130,7 +130,7 @@ def run(config: Train) -> None:
     seed = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
     config = dataclasses.replace(config, seed=seed)
     with naming_options({"length": "steps"}):
-        result, network = (_surrogate if config.what == "surrogate" else _policy)(config)
+        result, network = (_surrogate if config.what == "surrogate" else _policy)(config, seed)
     import jax
 
     if jax.process_index() != 0:
@@ -143,7 +143,7 @@ def run(config: Train) -> None:
     print(_page(config, result).save(config.out / f"{config.what}.html"))
 
 
-def _surrogate(config: Train) -> tuple[Any, Any]:
+def _surrogate(config: Train, seed: int) -> tuple[Any, Any]:
     import jax
 
     from acbo.surrogate import SurrogateConfig, TrainingConfig, train_surrogate
@@ -155,7 +155,7 @@ def _surrogate(config: Train) -> tuple[Any, Any]:
         sizes = SurrogateConfig(hidden=config.hidden, blocks=config.blocks)
         how = TrainingConfig(steps=config.steps, learning_rate=config.learning_rate)
     result = train_surrogate(
-        jax.random.key(config.seed),
+        jax.random.key(seed),
         lessons,
         surrogate=sizes,
         config=how,
@@ -181,7 +181,7 @@ def _devices_for(batch: int) -> Mesh | None:
     return mesh.worlds_mesh(jax.devices()[:count]) if count > 1 else None
 
 
-def _policy(config: Train) -> tuple[Any, Any]:
+def _policy(config: Train, seed: int) -> tuple[Any, Any]:
     import jax
 
     from acbo.evaluation._networks import surrogate_or_shipped
@@ -206,7 +206,7 @@ def _policy(config: Train) -> tuple[Any, Any]:
             prior=ProblemPrior(family=family),
         )
     result = train_policy(
-        jax.random.key(config.seed),
+        jax.random.key(seed),
         surrogate,
         config=how,
         **config.saved(),

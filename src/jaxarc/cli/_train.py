@@ -151,11 +151,16 @@ def run(config: Train) -> None:
     with mesh.joined() as first, naming_options({"length": "updates"}):
         mesh.require_same(options_of(config))
         seed = seed_or_fresh(config.seed, recorded_options(config.checkpoint).get("seed"))
-        _train(dataclasses.replace(config, seed=seed), ppo, tasks, played, first)
+        _train(dataclasses.replace(config, seed=seed), seed, ppo, tasks, played, first)
 
 
 def _train(
-    config: Train, ppo: PPOConfig, tasks: TaskSet, played: JaxArcConfig, first: bool
+    config: Train,
+    seed: int,
+    ppo: PPOConfig,
+    tasks: TaskSet,
+    played: JaxArcConfig,
+    first: bool,
 ) -> None:
     import jax
 
@@ -169,7 +174,7 @@ def _train(
     clock = _Clock(wl.ProgressBar("training", delay=0.0))
     result = train(
         env,
-        jax.random.key(config.seed),
+        jax.random.key(seed),
         config=ppo,
         checkpoint=config.saved(),
         resume=config.checkpoint is not None,
@@ -183,7 +188,7 @@ def _train(
     print(
         f"{tasks.name}: {len(tasks)} tasks of up to {height} x {width}, {ppo.worlds:,} worlds x "
         f"{ppo.steps} steps x {ppo.updates:,} updates, {weights:,} weights, {_where()}, "
-        f"seed {config.seed}"
+        f"seed {seed}"
     )
     print(_table(result.records))
     if clock.measured:
