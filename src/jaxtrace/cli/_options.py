@@ -89,9 +89,11 @@ class Seeds(Box):
     release: tuple[float, ...] = ()
     """Release all of them again at each of these times."""
 
+    key: int | None = None
+    """Draw the same by chance again; another each time if left out."""
+
     def make(self, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
         """Positions, and release times if there are any."""
-        import numpy as np
 
         from jaxtrace.seeding import random_seeds, repeated_release, uniform_grid_seeds
 
@@ -104,10 +106,23 @@ class Seeds(Box):
                 )
             seeds = uniform_grid_seeds(self.resolution, self.bounds(dataset))
         else:
-            seeds = random_seeds(self.count, self.bounds(dataset))
+            seeds = random_seeds(self.count, self.bounds(dataset), seed=key_of(self.key))
         if not self.release:
-            return np.asarray(seeds), None
+            return seeds, None
         return repeated_release(seeds, self.release)
+
+
+def key_of(given: int | None) -> int:
+    """The key that was given, or one that is drawn now; the same in all processes of a run."""
+    import numpy as np
+
+    import worldloom as wl
+    from worldloom import mesh
+
+    if given is not None and not 0 <= given < 2**63:
+        raise UsageError(f"key {given}: expected a whole number from 0 up")
+    drawn = wl.fresh_seed() if given is None else given
+    return int(mesh.join(np.array([drawn], np.int64))[0])
 
 
 def _read_seeds(path: Path) -> np.ndarray:

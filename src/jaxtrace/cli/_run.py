@@ -17,6 +17,7 @@ from jaxtrace.cli._options import (
     boundary,
     check_ending,
     field,
+    key_of,
 )
 from worldloom.cli import FileCommand, UsageError, plain_warnings
 
@@ -51,13 +52,13 @@ class Run(Clock, Flow):
     """Keep velocities beside positions."""
 
     diffusivity: float | None = None
-    """Random walk."""
+    """Random walk, in m2/s where the files say what their coordinates measure."""
 
     max_age: float | None = None
     """Particles of this age are deleted."""
 
-    key: int = 0
-    """For random walk."""
+    key: int | None = None
+    """For random walk; another each time if left out, which is printed and written."""
 
     coordinates: tuple[str, ...] = ("x", "y", "z")
     """Names of the coordinates in what is written, such as lon lat depth."""
@@ -134,7 +135,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
         record_velocities=config.record_velocities,
         diffusivity=config.diffusivity,
         max_age=config.max_age,
-        key=config.key,
+        key=key_of(config.key),
         scalars={name: dataset.field(scalar=name) for name in config.scalars},
     )
     every = config.save_every
@@ -165,6 +166,13 @@ def summary(tracks: Trajectory) -> str:
         ("speed", f"{report.particle_steps_per_second:,.0f} particle-steps/s on {report.device}"),
         ("compiling", f"{report.compile_seconds:.1f} s, running {report.run_seconds:.1f} s"),
         ("memory", format_bytes(report.memory_bytes)),
+        *([("key", f"{report.key} (--key)")] if report.key is not None else []),
+        *(
+            [("seeds", f"drawn with {report.seed} (--seeds.key)")]
+            if report.seed is not None
+            else []
+        ),
+        *(("note", note) for note in report.notes),
     ]
     return "\n".join(f"  {name:<15}{value}" for name, value in rows)
 

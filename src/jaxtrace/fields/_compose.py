@@ -247,8 +247,8 @@ def in_coordinates(field: Field, frame: Frame) -> Field:
         )
     if "pascals" in frame.axes:
         raise FieldError(
-            f"a {type(field).__name__} is in m/s, but an axis measures pascals: a velocity along it "
-            f"must be in Pa/s; give all components in {PER_COORDINATE!r}"
+            f"a {type(field).__name__} is in m/s, but an axis measures pascals: along it "
+            f"a velocity must be in Pa/s; give all components in {PER_COORDINATE!r}"
         )
     return EarthField(field, frame)
 

@@ -1,4 +1,4 @@
-"""What the numbers of a field mean: its axes, its units, and the date that its clock counts from."""
+"""What the numbers of a field mean: its axes, its units, and the date its clock counts from."""
 
 from __future__ import annotations
 
@@ -145,6 +145,30 @@ def seconds_between(epoch: str, other: str) -> float:
         return float(cftime.date2num(moment, f"seconds since {date}", calendar))
     except ValueError as error:
         raise FieldError(f"epochs {epoch!r} and {other!r}: {error}") from error
+
+
+def dates(times: np.ndarray, epoch: str) -> list[str] | None:
+    """Dates of times, to the minute, or to the second where they are near; `None` without epoch."""
+    if not epoch:
+        return None
+    cftime = import_extra("cftime", extra="trace", purpose="showing dates")
+    date, calendar = _parts(epoch)
+    moments = cftime.num2date(np.asarray(times), f"seconds since {date}", calendar)
+    near = np.ptp(times) < 600 if len(times) > 1 else False
+    form = "%Y-%m-%d %H:%M:%S" if near else "%Y-%m-%d %H:%M"
+    return [moment.strftime(form) for moment in np.atleast_1d(moments)]
+
+
+def browser_time(time: float, epoch: str) -> float | None:
+    """Milliseconds since 1970 of a time; `None` on calendars that browsers do not know."""
+    if not epoch:
+        return None
+    cftime = import_extra("cftime", extra="trace", purpose="showing dates")
+    date, calendar = _parts(epoch)
+    moment = cftime.num2date(time, f"seconds since {date}", calendar)
+    if calendar not in ("standard", "proleptic_gregorian") or moment.year < 1583:
+        return None
+    return float(cftime.date2num(moment, "milliseconds since 1970-01-01", calendar))
 
 
 def _parts(epoch: str) -> tuple[str, str]:
