@@ -16,8 +16,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 import worldloom as wl
-from jaxtrace._config import as_float, devices, float_dtype, memory_room, settings
-from jaxtrace._errors import SeedError, SlotOverflowError, TraceError, TraceWarning, TrackError
+from jaxtrace._config import as_float, devices, float_dtype
+from jaxtrace._errors import SeedError, SlotOverflowError, TraceWarning, TrackError
 from jaxtrace._status import Status
 from jaxtrace.fields._compose import in_coordinates, on_clock_of
 from jaxtrace.fields._field import Field
@@ -26,13 +26,14 @@ from jaxtrace.seeding._seeds import check_seeds, seed_of
 from jaxtrace.tracking import _records as records
 from jaxtrace.tracking import _streaming as streaming
 from jaxtrace.tracking._doubt import Doubt
+from jaxtrace.tracking._keys import resolve
 from jaxtrace.tracking._particles import Particles, Spread, Step, begin, step_once
 from jaxtrace.tracking._progress import meter
+from jaxtrace.tracking._room import field_bytes, refuse_too_much
 from jaxtrace.tracking._schedule import NEVER, Schedule, make_schedule, release_steps, warn_beyond
 from jaxtrace.tracking._trajectory import Trajectory
 from jaxtrace.tracking.boundary import Boundary, NoBoundary
 from worldloom import mesh as meshes
-from worldloom.batch import format_bytes
 
 
 def create_tracker(
@@ -117,15 +118,14 @@ def create_tracker(
     )
     field = in_coordinates(field, field.frame)
     diffusion = None if diffusivity is None else _rebased(diffusivity, field)
-    chance = diffusion is not None or boundary.draws
-    number = wl.fresh_seed() if key is None and chance else key
+    key, number = resolve(key, chance=diffusion is not None or boundary.draws)
     return Tracker(
         field=field,
         boundary=boundary,
         integrator=integrator,
         diffusion=diffusion,
-        key=number if _is_key(number) else jax.random.key(_key_number(number)),
-        key_number=number if chance and not _is_key(number) else None,
+        key=key,
+        key_number=number,
         scalars={n: on_clock_of(f, field) for n, f in (scalars or {}).items()},
         batch_size=batch_size,
         record_velocities=record_velocities,
@@ -232,7 +232,15 @@ class Tracker:
             reseeds=self.boundary.reseeds,
             count=len(seeds),
         )
-        self._refuse_too_much(plan, len(seeds), sink)
+        refuse_too_much(
+            (self.field, self.scalars),
+            plan,
+            count=len(seeds),
+            batch=min(self.batch_size or len(seeds), len(seeds)),
+            devices=self._count,
+            velocities=self.record_velocities,
+            sink=sink,
+        )
         release = release_steps(release_times, len(seeds), schedule)
         batch = min(self.batch_size or len(seeds), len(seeds))
         if batch < len(seeds) and (sink is not None or checkpoint is not None or statistics):
@@ -266,12 +274,13 @@ class Tracker:
                 )
             doubt.look(result.state)
             parts.append(records.part_of(result, min(batch, len(seeds) - at)))
+        doubt.say()
         return records.assemble(
             parts,
             plan,
             schedule,
             device=f"{self._count} x {devices()[0].device_kind}",
-            field_bytes=_field_bytes((step.field, step.scalars)),
+            field_bytes=field_bytes((step.field, step.scalars)),
             frame=self.field.frame,
             key=self.key_number,
             seed=drawn,
@@ -382,47 +391,8 @@ class Tracker:
                 stacklevel=3,
             )
 
-    def _refuse_too_much(self, plan: Any, n: int, sink: Any) -> None:
-        """Refuse a run that has no room, before it takes any."""
-        limit, room = settings().memory_limit, memory_room()
-        # Without a limit of the user's: the field is there already, on one of the devices.
-        copies = self._count - (limit is None)
-        field = _field_bytes((self.field, self.scalars)) * copies
-        row = self.field.dim * float_dtype().itemsize * (1 + self.record_velocities)
-        kept = 0 if sink is not None else plan.rows * n * row
-        batch = min(self.batch_size or n, n)
-        # Places, velocities and stages of the integrator; status, age, number and release.
-        moving = batch * (12 * self.field.dim * float_dtype().itemsize + 13)
-        if field + kept + moving > room:
-            allowed = "is available here" if limit is None else "memory_limit_gb allows"
-            raise TraceError(
-                f"the run needs {format_bytes(field)} for the field, {format_bytes(moving)} for "
-                f"{batch:,} particles and {format_bytes(kept)} for {plan.rows:,} records: more "
-                f"than {allowed} ({format_bytes(room)}). Keep fewer steps with save_every, stream them "
-                "with sink=ZarrSink(path), or follow fewer particles at once with batch_size"
-            )
-
-
-def _key_number(key: Any) -> int:
-    """A number that makes a key; 0 where nothing is drawn."""
-    if key is None:
-        return 0
-    if isinstance(key, bool) or not isinstance(key, int | np.integer) or not 0 <= key < 2**63:
-        raise TrackError(f"key={key!r}: expected a whole number from 0 up, or a jax.random.key")
-    return int(key)
-
-
-def _is_key(key: Any) -> bool:
-    return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-
 
 def _rebased(diffusivity: Any, field: Field) -> Diffusion:
     if isinstance(diffusivity, Field):
         diffusivity = on_clock_of(diffusivity, field)
     return Diffusion(diffusivity, field.dim, field.frame)
-
-
-def _field_bytes(fields: Any) -> int:
-    """Bytes of fields; a window counts three times: first, present, next."""
-    bytes_of = lambda tree: sum(x.nbytes for x in jax.tree.leaves(tree) if eqx.is_array(x))  # noqa: E731
-    return bytes_of(fields) + 2 * sum(map(bytes_of, streaming.windows_of(fields)))

@@ -79,7 +79,7 @@ class Viewer:
             "dim": tracks.dim,
             "times": tracks.times[choice.rows].tolist(),
             "dates": dates(tracks.times[choice.rows], tracks.frame.epoch),
-            "start": browser_time(tracks.times[choice.rows[0]], tracks.frame.epoch),
+            "start": browser_time(float(tracks.times[choice.rows[0]]), tracks.frame.epoch),
             "alive": alive_counts(tracks, choice.rows),
             "low": packed.low.tolist(),
             "high": packed.high.tolist(),
@@ -96,8 +96,8 @@ class Viewer:
         own = "jaxtrace.visualization"
         return report.Fragment(
             '<figure class="tracks" role="group" aria-label="Tracks of particles">'
-            '<div class="tracks-stage"><noscript><p class="tracks-wait">The tracks appear here where '
-            "scripts may run.</p></noscript></div>"
+            '<div class="tracks-stage"><noscript><p class="tracks-wait">The tracks appear here '
+            "where scripts may run.</p></noscript></div>"
             f'<script type="application/json" class="about">{script_json(about)}</script>'
             f'<script type="text/plain" class="data">{data}</script>'
             f"{_caption(self.caption)}</figure>",

@@ -103,8 +103,8 @@ class Replays:
         own = "jaxarc.utils.visualization"
         return report.Fragment(
             '<figure class="arc-replays" role="group" aria-label="Replays of episodes">'
-            '<div class="arc-wait"><noscript>The episodes play here where scripts may run.</noscript>'
-            "</div>"
+            '<div class="arc-wait"><noscript>The episodes play here where scripts may run.'
+            "</noscript></div>"
             f"{data}{caption}</figure>",
             (
                 report.Asset.load("transport.css"),

@@ -181,7 +181,7 @@
     const symbol = (table) => {
       need(TABLE_BITS);
       const entry = table[hold & 0x7fff], length = entry & 15;
-      if (!length) throw new Error("its data are damaged");
+      damaged(!length);
       hold >>>= length;
       held -= length;
       return entry >> 4;
@@ -192,15 +192,20 @@
       larger.set(to.subarray(0, size));
       to = larger;
     };
+    const damaged = (yes) => {
+      if (yes) throw new Error("its data are damaged");
+    };
+    // Whole bytes that were looked at and not used are given back.
+    const align = () => {
+      at -= held >> 3;
+      hold = held = 0;
+    };
+    damaged((from[0] & 15) !== 8 || ((from[0] << 8) | from[1]) % 31 !== 0);
     for (let last = false; !last; ) {
       last = bits(1) === 1;
       const kind = bits(2);
       if (kind === 0) {
-        // Whole bytes that were looked at and not used are given back.
-        hold >>>= held % 8;
-        held -= held % 8;
-        at -= held / 8;
-        hold = held = 0;
+        align();
         const length = from[at] | (from[at + 1] << 8);
         room(length);
         to.set(from.subarray(at + 4, at + 4 + length), size);
@@ -227,7 +232,7 @@
         distances = codes(lengths.slice(many));
       }
       for (let found; (found = symbol(literals)) !== 256; ) {
-        if (at > from.length + 4) throw new Error("its data end too early");
+        damaged(at > from.length + 4);
         if (found < 256) {
           if (size === to.length) room(1);
           to[size++] = found;
@@ -239,6 +244,13 @@
         for (let i = 0; i < length; i++, size++) to[size] = to[size - back];
       }
     }
+    align();
+    let [a, b] = [1, 0];
+    for (let i = 0; i < size; ) {
+      for (const end = Math.min(i + 5000, size); i < end; i++) b += a += to[i];
+      [a, b] = [a % 65521, b % 65521];
+    }
+    damaged([b >> 8, b & 255, a >> 8, a & 255].some((byte, i) => from[at + i] !== byte));
     return to.slice(0, size);
   };
 
