@@ -21,7 +21,7 @@ def flow():
 
 
 def make(data, streamed, **options):
-    values = Stream(data.__getitem__, window=2) if streamed else data
+    values = Stream(data.__getitem__, window=4) if streamed else data
     field = jt.StructuredField(values, (X, X), TIMES, **options)
     return jt.create_tracker(field=field, device_count=1).track_particles(
         [[0.5, 0.5]], (0.0, 4.0), 2000, save_every=2000
@@ -44,7 +44,7 @@ def test_nan_at_one_time_is_the_same_error_in_memory_and_streamed(streamed, at):
 def test_land_at_all_times_is_land(streamed):
     data = 1e-3 * flow()
     data[:, 3, 3] = np.nan
-    values = Stream(data.__getitem__, window=2) if streamed else data
+    values = Stream(data.__getitem__, window=4) if streamed else data
     field = jt.StructuredField(values, (X, X), TIMES)
     tracker = jt.create_tracker(field=field)
     with pytest.warns(jt.TraceWarning, match="1 of 1 seeds do not start"):
@@ -93,11 +93,11 @@ def test_marks_in_files_are_said_before_they_are_converted(mark, tmp_path):
     dataset = jt.open_dataset(tmp_path / "a.nc")
     with pytest.warns(jt.TraceWarning, match=r"u is .* in 1 places: this looks like a mark"):
         dataset.slice(1)
-    packed = {"dtype": "int16", "scale_factor": 0.001}
-    u[1, 0, 0] = -32.768
-    ocean(u.clip(-5, 5) * (u > -30) + u * (u < -30)).to_netcdf(
-        tmp_path / "b.nc", encoding={"u": packed}
-    )
+    store = ocean(u.clip(-5, 5))
+    packed = (1000 * store["u"].values).astype(np.int16)
+    packed[1, 0, 0] = -32768
+    about = store["u"].attrs | {"scale_factor": 0.001}
+    store.assign(u=(store["u"].dims, packed, about)).to_netcdf(tmp_path / "b.nc")
     dataset = jt.open_dataset(tmp_path / "b.nc")
     with pytest.warns(jt.TraceWarning, match=r"u is -32768 in 1 places"):
         dataset.slice(1)

@@ -40,7 +40,7 @@ def inlet(distribution="uniform"):
         {"boundary_condition": inlet(), "diffusivity": None},
         {"boundary_condition": inlet("gaussian"), "diffusivity": None},
         {
-            "boundary_condition": compose_boundaries([inlet(), reflective_boundary(BOX)]),
+            "boundary_condition": compose_boundaries(inlet(), reflective_boundary(BOX)),
             "diffusivity": None,
         },
     ],

@@ -8,7 +8,7 @@ HUGE = 1e10
 """No quantity that is measured in a flow has values beyond."""
 
 _MARKS = (-9999.0, -999.0, 9999.0, 99999.0, -99999.0, 32767.0, -32767.0, -32768.0, -32766.0)
-_APART = 20.0  # times as large as every other value
+_APART = 5.0  # times as large as every other value
 
 
 def unmarked_fill(values: np.ndarray) -> tuple[float, int] | None:
