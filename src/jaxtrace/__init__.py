@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jaxtrace._status import Status as Status
     from jaxtrace.fields import AnalyticField as AnalyticField
     from jaxtrace.fields import Field as Field
+    from jaxtrace.fields import Frame as Frame
     from jaxtrace.fields import StructuredField as StructuredField
     from jaxtrace.fields import TetField as TetField
     from jaxtrace.fields import TimeSeriesField as TimeSeriesField
@@ -31,6 +32,7 @@ __all__ = [
     "AnalyticField",
     "Dataset",
     "Field",
+    "Frame",
     "Status",
     "StructuredField",
     "TetField",

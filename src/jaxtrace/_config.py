@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxtrace._errors import TraceError
 from worldloom import mesh
+from worldloom.batch import available_memory
 
 _DTYPES = ("float32", "float64")
 
@@ -23,7 +24,8 @@ class Settings:
 
     - `dtype`: the type of positions and velocities.
     - `device`: `"auto"`, or the platform that particles run on: `"cpu"`, `"gpu"`, `"tpu"`.
-    - `memory_limit`: bytes that fields and records together may take, or `None`.
+    - `memory_limit`: bytes that fields and records together may take; `None` for what is
+        available when they are needed.
     """
 
     dtype: str = "float32"
@@ -50,7 +52,8 @@ def configure(
     - `device`: `"cpu"`, `"gpu"` or `"tpu"`; one that is missing is an error. `"auto"` takes the
         best there is.
     - `memory_limit_gb`: gigabytes that a run may plan to take; a run that needs more is refused
-        before it starts, with the numbers. 0 removes the limit.
+        before it starts, with the numbers. 0 removes the limit: then what is available (free
+        memory, and what the container of the process has left) is the limit.
 
     ```python
     import jaxtrace as jt
@@ -93,6 +96,12 @@ def float_dtype() -> np.dtype:
             "jaxtrace.configure(dtype='float64') again, or dtype='float32'"
         )
     return np.dtype(_settings.dtype)
+
+
+def memory_room() -> int:
+    """Bytes that a run may take: what `configure` allows, or what is available here."""
+    limit = _settings.memory_limit
+    return available_memory(devices()[0]) if limit is None else limit
 
 
 def devices() -> list[Any]:

@@ -33,7 +33,7 @@ def add_to(
     tracker = jt.create_tracker("rk4", field=field, boundary_condition=walls)
     low, high = BOUNDS.copy()
     high[2] = 0.25
-    seeds = jt.random_seeds(particles, [low, high])
+    seeds = jt.random_seeds(particles, [low, high], seed=0)
     release = np.random.default_rng(1).uniform(0.0, 0.75 * SECONDS, particles)
     release[: particles // 4] = 0.0
     tracks = tracker.track_particles(

@@ -191,25 +191,33 @@ def test_what_is_not_part_of_a_run_may_differ(tmp_path):
     assert np.array_equal(whole.records, again.records)
 
 
-@given(first=st.integers(0, 12), second=st.integers(0, 12), n=st.integers(1, 4))
+@given(
+    first=st.integers(0, 12),
+    second=st.integers(0, 12),
+    n=st.integers(1, 4),
+    sink=st.sampled_from([None, wl.NpySink, wl.ZarrSink]),
+)
 @settings(max_examples=15, deadline=None)
-def test_a_run_is_prolonged_and_its_records_join(tmp_path_factory, first, second, n):
+def test_a_run_is_prolonged_and_its_records_join(tmp_path_factory, first, second, n, sink):
     folder = tmp_path_factory.mktemp("prolonged") / "run"
     save = {
         "every": wl.Every(n, of=mean, initial=True),
         "at": wl.At([2, 5, 12], of=mean),
         "last": wl.Final(largest),
+        "end": wl.Every(n, of=mean, last=True),
     }
+    place = (lambda name: {"sink": sink(folder.with_name(name))}) if sink else (lambda name: {})
     shorter, longer = sorted((first, second))
     at = {"at": wl.At([s for s in (2, 5, 12) if s <= shorter], of=mean)}
-    go(folder, length=shorter, inputs=WIND[:shorter], save=save | at)
+    go(folder, length=shorter, inputs=WIND[:shorter], save=save | at, **place("records"))
     told = {"length": longer, "inputs": WIND[:longer]}
     told["save"] = save | {"at": wl.At([s for s in (2, 5, 12) if s <= longer], of=mean)}
-    joined = go(folder, **told)
-    whole = go(folder.with_name("whole"), **told)
+    joined = go(folder, **told, **place("records"))
+    whole = go(folder.with_name("whole"), **told, **place("others"))
     assert joined.steps == longer
     assert np.array_equal(joined.state, whole.state)
-    jax.tree.map(np.testing.assert_array_equal, joined.records, whole.records)
+    for name in save:
+        np.testing.assert_array_equal(joined.records[name][:], whole.records[name][:])
 
 
 def test_a_prolonged_run_must_begin_with_the_same_inputs(tmp_path):

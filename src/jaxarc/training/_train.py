@@ -65,9 +65,10 @@ class TrainStep(eqx.Module):
     config: PPOConfig = eqx.field(static=True)
     devices: Mesh = eqx.field(static=True)
 
-    def __identity__(self) -> tuple[TaskBuffer, JaxArcConfig, PPOConfig]:
+    def __identity__(self) -> dict[str, Any]:
         """All but the devices, and how many updates there are: more may follow."""
-        return self.tasks, self.env, dataclasses.replace(self.config, updates=1)
+        config = dataclasses.replace(self.config, updates=1)
+        return {"tasks": self.tasks, "env": self.env, "config": config}
 
     def __call__(self, state: TrainState, t: Int[Array, ""]) -> tuple[TrainState, Metrics]:
         """A step of `worldloom.run`."""

@@ -98,7 +98,8 @@ def ftle(
 ) -> Float[Array, " n"]:
     """The finite-time Lyapunov exponent at `positions`, from exact Jacobians.
 
-    It is the rate at which neighbours part: `log(largest singular value) / |time|`. A span that
+    It is the rate at which neighbours part: `log(largest singular value) / |time|`, in metres on
+    longitude and latitude. A span that
     ends before it begins gives the backward exponent, which is large on attracting lines. Where a
     particle is not in the flow until the end it is NaN: an exponent over a part of the span, or of
     a particle that stands still, would look like a quiet place.
@@ -115,7 +116,12 @@ def ftle(
     tracker = create_tracker(integrator_name, field=field, boundary_condition=boundary_condition)
     result = flow_map_jacobian(tracker, positions, time_span, n_timesteps)
     start, end = (float(t) for t in time_span)
-    stretch = jnp.linalg.norm(result.jacobian, ord=2, axis=(1, 2))
+    jacobian = result.jacobian
+    if not field.frame.flat:
+        before = field.frame.metres(as_float(np.asarray(positions).T)).T
+        after = field.frame.metres(result.positions.T).T
+        jacobian = jacobian * after[:, :, None] / before[:, None, :]
+    stretch = jnp.linalg.norm(jacobian, ord=2, axis=(1, 2))
     alive = result.status == int(Status.ALIVE)
     return jnp.where(alive, jnp.log(stretch) / abs(end - start), jnp.nan)
 

@@ -88,7 +88,9 @@ def view(config: View) -> None:
         colour_by=config.colour_by,
         max_bytes=config.max_bytes,
     )
-    print(f"{path}: {tracks.N:,} particles at {tracks.T:,} times")
+    drawn = tracks.report.seed if tracks.report is not None else None
+    seeds = "" if drawn is None else f", seeds drawn with {drawn}"
+    print(f"{path}: {tracks.N:,} particles at {tracks.T:,} times{seeds}")
 
 
 def _follow(config: View) -> Trajectory:

@@ -112,9 +112,11 @@ class Seeds(Box):
     release: tuple[float, ...] = ()
     """Release all of them again at each of these times."""
 
+    key: int | None = None
+    """Draw the same by chance again; another each time if left out."""
+
     def make(self, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
         """Positions, and release times if there are any."""
-        import numpy as np
 
         from jaxtrace.seeding import random_seeds, repeated_release, uniform_grid_seeds
 
@@ -127,9 +129,9 @@ class Seeds(Box):
                 )
             seeds = uniform_grid_seeds(self.resolution, self.bounds(dataset))
         else:
-            seeds = random_seeds(self.count, self.bounds(dataset))
+            seeds = random_seeds(self.count, self.bounds(dataset), seed=seed_or_fresh(self.key))
         if not self.release:
-            return np.asarray(seeds), None
+            return seeds, None
         return repeated_release(seeds, self.release)
 
 

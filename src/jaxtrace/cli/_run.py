@@ -77,13 +77,13 @@ class Run(Clock, Flow):
     """Keep velocities beside positions."""
 
     diffusivity: float | None = None
-    """Random walk."""
+    """Random walk, in m2/s where the files say what their coordinates measure."""
 
     max_age: float | None = None
     """Particles of this age are deleted."""
 
     key: int | None = None
-    """For random walk; left out, a fresh one, which is printed."""
+    """For random walk; left out, a fresh one, which is printed and written."""
 
     coordinates: tuple[str, ...] = ("x", "y", "z")
     """Names of the coordinates in what is written, such as lon lat depth."""
@@ -153,7 +153,13 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     if config.memory_limit_gb is not None:
         jt.configure(memory_limit_gb=config.memory_limit_gb)
     recorded = recorded_options(config.checkpoint and first_part(config.checkpoint))
-    key = seed_or_fresh(config.key, recorded.get("key"))
+    config = dataclasses.replace(
+        config,
+        key=seed_or_fresh(config.key, recorded.get("key")),
+        seeds=dataclasses.replace(
+            config.seeds, key=seed_or_fresh(config.seeds.key, recorded.get("seeds.key"))
+        ),
+    )
     seeds, release = config.seeds.make(dataset)
     when = config.resolve(dataset)
     tracker = jt.create_tracker(
@@ -163,7 +169,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
         record_velocities=config.record_velocities,
         diffusivity=config.diffusivity,
         max_age=config.max_age,
-        key=key,
+        key=config.key,
         scalars={name: dataset.field(scalar=name) for name in config.scalars},
     )
     every = config.save_every or recorded.get("save_every")
@@ -172,7 +178,7 @@ def follow(config: Run, dataset: Dataset) -> Trajectory:
     check_sizes(config.out, len(seeds), dataset.dim, _steps(when) // every + 2)
     saved = None
     if config.checkpoint is not None:
-        options = options_of(config, without=_FREE) | {"save_every": every, "key": key}
+        options = options_of(config, without=_FREE) | {"save_every": every}
         saved = wl.Checkpoint(config.checkpoint, seconds=config.save_seconds, config=options)
     if saved or jax.process_count() > 1:
         return follow_share(tracker, seeds, release, checkpoint=saved, save_every=every, **when)
@@ -202,6 +208,13 @@ def summary(tracks: Trajectory) -> str:
         ("speed", f"{report.particle_steps_per_second:,.0f} particle-steps/s on {report.device}"),
         ("compiling", f"{report.compile_seconds:.1f} s, running {report.run_seconds:.1f} s"),
         ("memory", format_bytes(report.memory_bytes)),
+        *([("key", f"{report.key} (--key)")] if report.key is not None else []),
+        *(
+            [("seeds", f"drawn with {report.seed} (--seeds.key)")]
+            if report.seed is not None
+            else []
+        ),
+        *(("note", note) for note in report.notes),
     ]
     return "\n".join(f"  {name:<15}{value}" for name, value in rows)
 

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 import worldloom as wl
+from jaxtrace.seeding._seeds import seed_of
 from jaxtrace.tracking import TrackError, Trajectory
 from jaxtrace.tracking._particles import Particles, Step
 from jaxtrace.tracking._tracker import Tracker
@@ -92,7 +93,7 @@ def _follow_parts(
     rounds = -(-parts // processes)
     followed += [followed[-1]] * (rounds - len(followed))
     order = [part % processes * rounds + part // processes for part in range(parts)]
-    return _joined(followed, order, count)
+    return _joined(followed, order, count, seed_of(seeds))
 
 
 @dataclasses.dataclass
@@ -107,7 +108,9 @@ class _Numbered(Tracker):
         return super()._place(step, seeds, release, self.first + first, size)
 
 
-def _joined(followed: Sequence[Trajectory], order: Sequence[int], count: int) -> Trajectory:
+def _joined(
+    followed: Sequence[Trajectory], order: Sequence[int], count: int, seed: int | None
+) -> Trajectory:
     """The first `count` tracks of the parts of all processes, in this order."""
     tracks, size = followed[0], followed[0].N
 
@@ -136,6 +139,7 @@ def _joined(followed: Sequence[Trajectory], order: Sequence[int], count: int) ->
             reports[0],
             compile_seconds=sum(report.compile_seconds for report in reports),
             run_seconds=slowest,
+            seed=seed,
             particle_steps_per_second=count * steps / slowest if slowest else 0.0,
             device=where if processes == 1 else f"{processes} processes, {where}",
         ),

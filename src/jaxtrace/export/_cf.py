@@ -15,6 +15,7 @@ import numpy as np
 from jaxtrace._status import Status
 from jaxtrace.export._columns import block_shape, blocks, columns, known, native, take
 from jaxtrace.export._place import ZARR_MARK, ExportError, check_place, ending
+from jaxtrace.fields import Frame
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.tracking import Trajectory
@@ -183,6 +184,8 @@ def _variables(
     for c in kept:
         dims = _TRACK if c.components == 1 else (*_TRACK, f"{c.name}_component")
         attributes = {"long_name": _WORDS.get(c.name, c.name), **where}
+        if c.name == "speed" and trajectory.frame.axes:
+            attributes["units"] = "m s-1"
         if c.name == "status":
             attributes = where | {
                 "long_name": "what has become of the particle",
@@ -212,11 +215,14 @@ def _sizes(trajectory: Trajectory) -> dict[str, int]:
 
 
 def _attributes(trajectory: Trajectory) -> dict[str, Any]:
+    report = trajectory.report
+    drawn = {} if report is None else {"key": report.key, "seed": report.seed}
     return {
         "Conventions": "CF-1.11",
         "featureType": "trajectory",
         "title": f"Tracks of {trajectory.N} particles at {trajectory.T} times",
         "source": "JAXTrace",
+        **{name: number for name, number in drawn.items() if number is not None},
     }
 
 
@@ -305,6 +311,11 @@ def _from_dataset(data: Any, path: Path) -> Trajectory:
     def table(name: str) -> np.ndarray:
         return np.ascontiguousarray(np.swapaxes(data[name].values, 0, 1))
 
+    standard = [str(data[name].attrs.get("standard_name", "")) for name in axes]
+    earth = "longitude" in standard and "latitude" in standard
+    kinds = tuple(name if name in ("longitude", "latitude") else "metres" for name in standard)
+    clock = str(data["time"].attrs.get("units", ""))
+    calendar = str(data["time"].attrs.get("calendar", "standard"))
     named = {*axes, *_TRACK, "status", "age", "speed", "velocity", "generation"}
     scalars = [n for n, v in data.variables.items() if n not in named and v.dims[:2] == _TRACK]
     return Trajectory(
@@ -316,6 +327,10 @@ def _from_dataset(data: Any, path: Path) -> Trajectory:
         scalars={str(name): _held(table(name)) for name in scalars},
         generations=(
             table("generation").astype(np.int32) if "generation" in data.variables else None
+        ),
+        frame=Frame(
+            kinds if earth else (),
+            epoch=f"{clock}, calendar {calendar}" if clock.startswith("seconds since ") else "",
         ),
     )
 

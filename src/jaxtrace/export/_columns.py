@@ -94,9 +94,6 @@ def take(trajectory: Trajectory, name: str, rows: slice, particles: Particles) -
 def _speed(trajectory: Trajectory, rows: slice, particles: Particles) -> np.ndarray:
     """Speeds of some records, the same as `trajectory.speed()` has there."""
     first, last, _ = rows.indices(trajectory.T)
-    if trajectory.velocities is not None:
-        velocity = part(trajectory.velocities, rows, particles)
-        return np.linalg.norm(velocity, axis=2)
     # One more record on either side, which the slope at the first and the last one needs.
     low, high = max(first - 1, 0), min(last + 1, trajectory.T)
     wide = slice(low, high)
@@ -105,6 +102,10 @@ def _speed(trajectory: Trajectory, rows: slice, particles: Particles) -> np.ndar
         times=trajectory.times[wide],
         status=part(trajectory.status, wide, particles),
         ages=part(trajectory.ages, wide, particles),
+        velocities=(
+            None if trajectory.velocities is None else part(trajectory.velocities, wide, particles)
+        ),
+        frame=trajectory.frame,
     )
     return some.speed()[first - low : last - low]
 

@@ -9,6 +9,7 @@ from jaxtrace.fields._compose import ScaledField as ScaledField
 from jaxtrace.fields._compose import SumField as SumField
 from jaxtrace.fields._field import Field as Field
 from jaxtrace.fields._field import Sample as Sample
+from jaxtrace.fields._frame import Frame as Frame
 from jaxtrace.fields._scattered import TimeSeriesField as TimeSeriesField
 from jaxtrace.fields._stream import Stream as Stream
 from jaxtrace.fields._structured import StructuredField as StructuredField
@@ -18,6 +19,7 @@ __all__ = [
     "AnalyticField",
     "Field",
     "FieldError",
+    "Frame",
     "MaskedField",
     "Sample",
     "ScaledField",

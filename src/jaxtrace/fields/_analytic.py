@@ -21,6 +21,7 @@ from jaxtrace.fields._field import (
     apply_outside,
     check_outside,
 )
+from jaxtrace.fields._frame import Frame
 
 
 class AnalyticField(Field):
@@ -34,6 +35,7 @@ class AnalyticField(Field):
     - `dim`: 2 or 3.
     - `bounds`: `[2, dim]`, if the field has an outside.
     - `outside`: what holds there, as in [`jaxtrace.StructuredField`][].
+    - `frame`: what coordinates and values mean, a [`jaxtrace.Frame`][].
 
     ```python
     import jax.numpy as jnp
@@ -60,6 +62,7 @@ class AnalyticField(Field):
         dim: int = 3,
         bounds: Any = None,
         outside: str = "status",
+        frame: Frame | None = None,
     ):
         check_outside(outside)
         if dim not in (2, 3):
@@ -67,6 +70,7 @@ class AnalyticField(Field):
         self.fn = fn
         self.dim = dim
         self.origin = 0.0
+        self.frame = frame or Frame()
         self.outside = outside
         self.low = self.high = None
         if bounds is not None:

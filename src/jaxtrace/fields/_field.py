@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxtrace._config import as_float
 from jaxtrace._errors import FieldError
 from jaxtrace._status import Status
+from jaxtrace.fields._frame import Frame
 from worldloom import compiled
 
 OUTSIDE = ("status", "clamp", "zero", "nan")
@@ -47,8 +48,10 @@ class Field(eqx.Module):
     - `origin`: the time that clocks inside compiled programs count from.
     - `time_span`: first and last time of the data; `None` where there is no limit.
     - `bounds`: `[2, dim]`, the corners of the domain; `None` where there is no limit.
+    - `frame`: what coordinates, values and clock mean, a [`jaxtrace.Frame`][].
     """
 
+    frame: Frame = eqx.field(static=True, kw_only=True, default=Frame())
     dim: eqx.AbstractVar[int]
     components: eqx.AbstractVar[int]
     origin: eqx.AbstractVar[Any]
@@ -92,6 +95,13 @@ class Field(eqx.Module):
     def rebase(self, origin: float) -> Field:
         """The same field with its clock counting from another time."""
         raise FieldError(f"{type(self).__name__} cannot change the origin of its clock")
+
+    def later(self, seconds: float) -> Field:
+        """The same field on a clock that shows so much more, as one with an earlier epoch does."""
+        raise FieldError(
+            f"{type(self).__name__} cannot be brought to a clock with another epoch; make it on "
+            "that clock"
+        )
 
     def sample(self, positions: Any, t: Any) -> Float[Array, "n components"]:
         """The field at `positions`, `[N, dim]`, at time `t`: one, or one for each.

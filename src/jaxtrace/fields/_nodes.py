@@ -61,6 +61,10 @@ class NodeField(Field):
         """The same field with its clock counting from another time."""
         return eqx.tree_at(lambda f: f.slices, self, self.slices.rebase(origin))
 
+    def later(self, seconds: float) -> NodeField:
+        """See `Field.later`."""
+        return eqx.tree_at(lambda f: f.slices.origin, self, float(self.origin) + seconds)
+
     @property
     def _data_dev(self) -> Array:
         return self.data

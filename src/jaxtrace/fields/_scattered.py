@@ -24,7 +24,8 @@ from jaxtrace.fields._field import (
     finite,
     gather,
 )
-from jaxtrace.fields._stream import Stream
+from jaxtrace.fields._frame import Frame
+from jaxtrace.fields._stream import Stream, warn_of_fill
 from jaxtrace.fields._structured import _times
 from jaxtrace.fields._tables import Tables
 from jaxtrace.fields._time import Slices
@@ -57,7 +58,7 @@ class TimeSeriesField(Field):
         distance to the power `-power`.
     - `max_distance`: a place with no point within this distance is outside. Without it, a place
         outside the box around the points is.
-    - `time_method`, `outside`: as in [`jaxtrace.StructuredField`][].
+    - `time_method`, `outside`, `frame`: as in [`jaxtrace.StructuredField`][].
 
     ```python
     import numpy as np
@@ -95,6 +96,7 @@ class TimeSeriesField(Field):
         max_distance: float | int | None = None,
         time_method: str = "linear",
         outside: str = "status",
+        frame: Frame | None = None,
     ):
         check_outside(outside)
         if method not in ("nearest", "idw"):
@@ -106,6 +108,7 @@ class TimeSeriesField(Field):
         self.method = method
         self.neighbours = 1 if method == "nearest" else neighbours
         self.outside = outside
+        self.frame = frame or Frame()
         self.time_method = time_method
         self._power = as_float(power)
         self._reach = None if max_distance is None else as_float(max_distance)
@@ -132,6 +135,7 @@ class TimeSeriesField(Field):
                 f"neighbours={self.neighbours}, but there are only {len(positions)} points"
             )
         finite(data, "data")
+        warn_of_fill(data)
         self._slices = Slices(_times(times, len(data)), self.time_method)
         self._tables = Tables(data)
         self._positions = as_float(positions)
@@ -155,7 +159,7 @@ class TimeSeriesField(Field):
         }
         parts[_SHOWN[name]] = value
         fresh = object.__new__(type(self))
-        for part in ("method", "neighbours", "outside", "time_method", "_power", "_reach"):
+        for part in ("method", "neighbours", "outside", "time_method", "frame", "_power", "_reach"):
             object.__setattr__(fresh, part, getattr(self, part))
         fresh._fill(parts["data"], parts["positions"], parts["times"])
         for part, new in vars(fresh).items():
@@ -216,6 +220,10 @@ class TimeSeriesField(Field):
     def rebase(self, origin: float) -> TimeSeriesField:
         """The same field with its clock counting from another time."""
         return eqx.tree_at(lambda f: f._slices, self, self._slices.rebase(origin))
+
+    def later(self, seconds: float) -> TimeSeriesField:
+        """See `Field.later`."""
+        return eqx.tree_at(lambda f: f._slices.origin, self, float(self.origin) + seconds)
 
     def evaluate(
         self,

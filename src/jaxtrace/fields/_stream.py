@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxtrace._config import as_float, float_dtype
-from jaxtrace._errors import FieldError
+from jaxtrace._errors import FieldError, TraceWarning
+from jaxtrace.fields._fill import fill_message, unmarked_fill
 from jaxtrace.fields._tables import Tables
 
 Prepare = Callable[[np.ndarray, int], np.ndarray]
@@ -76,12 +78,14 @@ class Source:
         self._stream = stream
         self._prepare = prepare
         self._kept: dict[int, np.ndarray] = {}
+        self._warned = False
         self._lock = threading.Lock()
 
-    def __identity__(self) -> tuple[Any, ...]:
+    def __identity__(self) -> dict[str, Any]:
         """Times and some slices: to read all of a field larger than memory would take too long."""
         last = len(self.times) - 1
-        return self.times, self.window, self._slice(last // 2), self._slice(last)
+        slices = {"middle": self._slice(last // 2), "last": self._slice(last)}
+        return {"times": self.times, "window": self.window, **slices}
 
     def load(self, first: int) -> list[np.ndarray]:
         """The window that begins with slice `first`: `[window, nodes]` for each component."""
@@ -100,6 +104,8 @@ class Source:
             values = self._prepare(np.asarray(self._stream.read(i)), i)
         except Exception as error:
             raise FieldError(f"slice {i} of the streamed field cannot be used: {error}") from error
+        if not self._warned:
+            self._warned = warn_of_fill(values)
         return np.ascontiguousarray(values.T, float_dtype())
 
     def needed(self, early: np.ndarray, late: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +127,23 @@ def tables_of(
     """
     if isinstance(data, Stream):
         return Window(Source(data, times, prepare, 4 if time_method == "cubic" else 2))
-    return Tables(np.stack([prepare(one, i) for i, one in enumerate(data)]))
+    rows = []
+    for i, one in enumerate(data):
+        try:
+            rows.append(prepare(one, i))
+        except FieldError as error:
+            raise FieldError(f"slice {i} of the field cannot be used: {error}") from error
+    whole = np.stack(rows)
+    warn_of_fill(whole)
+    return Tables(whole)
+
+
+def warn_of_fill(values: np.ndarray) -> bool:
+    """Say so where numbers look like missing ones; whether they do."""
+    found = unmarked_fill(values)
+    if found is not None:
+        warnings.warn(fill_message(found, "data"), TraceWarning, stacklevel=2)
+    return found is not None
 
 
 class Window(Tables):

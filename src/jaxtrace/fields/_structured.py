@@ -24,6 +24,7 @@ from jaxtrace.fields._field import (
     check_outside,
     gather,
 )
+from jaxtrace.fields._frame import Frame
 from jaxtrace.fields._near import KEPT_BYTES, Near, nothing_near, refresh
 from jaxtrace.fields._nodes import NodeField
 from jaxtrace.fields._stream import Stream, tables_of
@@ -36,8 +37,10 @@ class StructuredField(NodeField):
     **Arguments:**
 
     - `data`: `[T, *nodes, C]`: times, nodes along each axis, components. NaN nodes are land: they
-        count as zero, and a particle whose nearest node is land at any time is `BEACHED`. Or a
-        [`jaxtrace.fields.Stream`][], which reads slices as they are needed.
+        count as zero, and a particle whose nearest node is land is `BEACHED`. Land is the same at
+        all times: a node that is NaN at some of them is an error. Or a
+        [`jaxtrace.fields.Stream`][], which reads slices as they are needed; land is then that of
+        the first slice.
     - `axes`: the coordinates of the nodes along each axis: two or three arrays, equally spaced or
         not, increasing or decreasing.
     - `times`: `[T]`, increasing. One slice needs none: it is a steady flow.
@@ -48,6 +51,7 @@ class StructuredField(NodeField):
         edge (`"clamp"`), zero (`"zero"`) or NaN (`"nan"`).
     - `period`: for each axis its period, or `None`. A periodic axis covers one period, with or
         without the closing node.
+    - `frame`: what coordinates, values and clock mean, a [`jaxtrace.Frame`][].
 
     ```python
     import numpy as np
@@ -75,6 +79,7 @@ class StructuredField(NodeField):
         time_method: str = "linear",
         outside: str = "status",
         period: Sequence[float | None] | None = None,
+        frame: Frame | None = None,
     ):
         check_outside(outside)
         if method not in ("linear", "cubic"):
@@ -86,7 +91,8 @@ class StructuredField(NodeField):
             first = np.asarray(data.read(0))[None]
             times = _times(times, None)
         else:
-            data = first = np.asarray(data)
+            data = np.asarray(data)
+            first = data[:1]
             times = _times(times, len(data))
         layout.check(first)
         self.slices = Slices(times, time_method)
@@ -98,7 +104,7 @@ class StructuredField(NodeField):
             where = [int(i) for i in np.argwhere(np.isinf(first))[0]]
             raise FieldError(f"data is infinite at {where}; land is marked by NaN")
         if land.all():
-            raise FieldError("data is NaN at every node in at least one slice: there is no flow")
+            raise FieldError("data is NaN at every node: there is no flow")
         self._land = jnp.asarray(land.reshape(-1), jnp.uint8) if land.any() else None
 
         def prepare(one: np.ndarray, i: int) -> np.ndarray:
@@ -107,6 +113,7 @@ class StructuredField(NodeField):
         self.tables = tables_of(data, times, time_method, prepare)
         self.method = method
         self.outside = outside
+        self.frame = frame or Frame()
 
     @property
     def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -297,12 +304,15 @@ class _Layout:
         if np.isinf(one).any():
             where = [int(i) for i in np.argwhere(np.isinf(one))[0]]
             raise FieldError(f"it is infinite at {where}; land is marked by NaN")
-        dry = np.isnan(one).any(axis=-1) & ~land
-        if dry.any():
-            where = [int(i) for i in np.argwhere(dry)[0]]
+        other = np.isnan(one).any(axis=-1) != land
+        if other.any():
+            where = [int(i) for i in np.argwhere(other)[0]]
+            now, before = ("a value", "NaN") if land[tuple(where)] else ("NaN", "a value")
             raise FieldError(
-                f"it is NaN at {where}, which is not land in the first slice; the land of a "
-                "streamed field is that of its first slice"
+                f"it has {now} at {where}, where the first slice has {before} (and so in "
+                f"{int(other.sum())} places): land must be the same at all times. Fill gaps; mark "
+                "places that fall dry by NaN in all slices, data[:, np.isnan(data).any(axis=0)] = "
+                "np.nan, or ds.where(ds[name].notnull().all('time')) with xarray"
             )
         if land.any():
             one = np.where(land[..., None], 0, one)

@@ -24,6 +24,7 @@ from jaxtrace.fields._field import (
     check_outside,
     finite,
 )
+from jaxtrace.fields._frame import Frame
 from jaxtrace.fields._nodes import NodeField
 from jaxtrace.fields._stream import Stream, tables_of
 from jaxtrace.fields._structured import _times
@@ -78,6 +79,7 @@ class TetField(NodeField):
         *,
         time_method: str = "linear",
         outside: str = "status",
+        frame: Frame | None = None,
     ):
         check_outside(outside)
         points, cells = simplices.check_cells(points, cells)
@@ -107,6 +109,7 @@ class TetField(NodeField):
         used = points[np.unique(cells)]
         self.low, self.high = as_float(used.min(axis=0)), as_float(used.max(axis=0))
         self.outside = outside
+        self.frame = frame or Frame()
 
     @property
     def dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

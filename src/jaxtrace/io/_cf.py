@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaxtrace._errors import TraceWarning
-from jaxtrace.io import _cf_axes, _cf_time, _times
+from jaxtrace.fields._fill import fill_message, unmarked_fill
+from jaxtrace.fields._frame import DEGREE, PER_COORDINATE, Frame
+from jaxtrace.io import _cf_axes, _cf_places, _cf_time, _times
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._cf_names import choose
 from jaxtrace.io._errors import DataError
@@ -19,10 +20,13 @@ from jaxtrace.io._geometry import Geometry, Grid
 from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.io._series import ZARR
 from jaxtrace.io._source import Slice
-from jaxtrace.io._units import EARTH_RADIUS, rate
+from jaxtrace.io._units import rate
 from worldloom._extras import import_extra
 from worldloom._reading import reading
 from worldloom._way import way
+
+_WATER = ("uo", "vo", "wo", "water_u", "water_v", "vozocrtx", "vomecrty", "uvel", "vvel")
+_FASTEST_WATER, _FASTEST = 20.0, 250.0  # m/s; the fastest tides reach 10, the fastest winds 135
 
 
 class CfSeries:
@@ -40,7 +44,8 @@ class CfSeries:
         self.format = form
         self.files = tuple(name for name, _ in datasets)
         where, first = datasets[0]
-        self._datasets, self._convert = datasets, convert
+        self._convert = convert
+        self._warned: set[str] = set()
         self.arrays = tuple(
             ArrayInfo(
                 str(name),
@@ -54,9 +59,14 @@ class CfSeries:
             if variable.ndim >= 2
         )
         names = choose(first, self.arrays, velocity, where)
-        u = first[names[0]]
-        self._roles = _cf_axes.roles(u, where)
         notes: list[str] = []
+        first, self._place = _cf_places.locate(first, names[0], where, notes)
+        u = first[names[0]]
+        self._datasets = [
+            (other, first if i == 0 else self._located(data, names[0], other))
+            for i, (other, data) in enumerate(datasets)
+        ]
+        self._roles = _cf_axes.roles(u, where)
         self._axes = self._find_axes(u, where, notes)
         # Two names for a section are the components along it; otherwise they are x, y and z.
         section = velocity is not None and len(names) == len(self._axes) == 2
@@ -73,7 +83,10 @@ class CfSeries:
                 raise DataError(f"{where}: scalars: no variable {name!r}; there are {listed}")
             self._check_dims(first[name], u, where, steady=True)
         self.velocity, self.scalars = tuple(self._along.values()), tuple(scalars)
+        self._parallel: float | None = None
+        self._speeds: dict[str, float] = {}
         self._factors = self._conversions(first, where, notes)
+        self._note_map(where, notes)
         kept = list(self._axes.values())
         self.geometry: Geometry = Grid(
             tuple(axis.nodes for axis in kept), tuple(axis.period for axis in kept)
@@ -81,6 +94,12 @@ class CfSeries:
         self._moments: list[tuple[int, int]] = []
         self.epoch = ""
         self._settle_times(times)
+        self.frame = Frame(
+            self._kinds() if convert else (),
+            PER_COORDINATE if convert else "",
+            self.epoch,
+            self._parallel,
+        )
         round_earth = [axis.name for axis in kept if axis.period is not None]
         notes.extend(f"{name} goes round the earth: it is periodic" for name in round_earth)
         if deep and self._axes["Z"].scale < 0:
@@ -93,11 +112,82 @@ class CfSeries:
         where, dataset = self._datasets[which]
         with reading(f"{where} (slice {i})", self.format, DataError):
             parts = {r: self._values(dataset[name], k) for r, name in self._along.items()}
+            for r, values in parts.items():
+                self._doubt(dataset[self._along[r]], values, where)
             scalars = {name: self._values(dataset[name], k) for name in self.scalars}
         some = next(iter(parts.values()))
         still = np.where(np.isnan(some), some, 0)
         stack = [parts[r] * self._factors[r] if r in parts else still for r in self._axes]
         return Slice(np.stack(stack, axis=-1), scalars)
+
+    def _located(self, dataset: Any, name: str, where: str) -> Any:
+        """A further dataset with its coordinates made one-dimensional like those of the first."""
+        if name not in dataset.data_vars:
+            raise DataError(f"{where}: has no variable {name!r}; {self.files[0]} has")
+        return _cf_places.locate(dataset, name, where, [])[0]
+
+    def _doubt(self, variable: Any, values: np.ndarray, where: str) -> None:
+        """Warn, once a variable, of numbers that no flow has."""
+        name = str(variable.name)
+        if name in self._warned:
+            return
+        scale = float(variable.encoding.get("scale_factor", 1.0))
+        packed = values
+        if "scale_factor" in variable.encoding:
+            packed = np.rint((values - float(variable.encoding.get("add_offset", 0.0))) / scale)
+        found = unmarked_fill(packed)
+        message = None if found is None else fill_message(found, name)
+        if message is None and name in self._speeds:
+            most = float(np.nanmax(np.abs(values), initial=0.0)) * self._speeds[name]
+            about = (
+                f"{variable.attrs.get('standard_name', '')} {variable.attrs.get('long_name', '')}"
+            )
+            limit = _FASTEST_WATER if "water" in about or name in _WATER else _FASTEST
+            if most > limit:
+                message = (
+                    f"{name} is up to {most:.4g} m/s by its units {variable.attrs.get('units')!r}: "
+                    f"more than {limit:g} m/s is not plausible. Look at the units, and whether "
+                    "missing values are marked"
+                )
+        if message is not None:
+            self._warned.add(name)
+            warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
+
+    def _kinds(self) -> tuple[str, ...]:
+        """What each axis measures, in the words of `Frame`; nothing if nothing is said of any."""
+        if all(axis.measure is None for axis in self._axes.values()):
+            return ()
+        words = {"X": "longitude", "Y": "latitude"}
+        kinds = []
+        for r, axis in self._axes.items():
+            if axis.angle and r in words:
+                kinds.append(words[r])
+            elif axis.measure == "pressure":
+                kinds.append("pascals")
+            else:
+                kinds.append("map" if r != "Z" and self._place.is_map else "metres")
+        return tuple(kinds)
+
+    def _note_map(self, where: str, notes: list[str]) -> None:
+        """Say what a map projection means for lengths."""
+        place = self._place
+        if place.mapping == "rotated_latitude_longitude":
+            notes.append("longitude and latitude are those of a rotated pole")
+        across = [axis for r, axis in self._axes.items() if r != "Z"]
+        if not place.is_map or any(axis.angle for axis in across):
+            return
+        scale = "of which the scale is not known"
+        if place.scale is not None:
+            low, high = place.scale
+            scale = f"where a metre on the earth is {low:.3f} to {high:.3f} m"
+        name = "" if place.mapping == "unknown" else f" ({place.mapping})"
+        message = (
+            f"coordinates are metres on a map{name}, {scale}: speeds along its axes are taken for "
+            "metres of the map a second, so distances are wrong by its scale"
+        )
+        notes.append(message)
+        if self._convert:
+            warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
 
     def _values(self, variable: Any, k: int) -> np.ndarray:
         """One slice of a variable with its axes in the order x, y, z, each increasing."""
@@ -147,10 +237,14 @@ class CfSeries:
         factors: dict[str, Any] = {}
         for r, name in self._along.items():
             axis, units = self._axes[r], str(first[name].attrs.get("units", ""))
-            sign = -1.0 if str(first[name].attrs.get("standard_name", "")).startswith("down") else 1
+            sign = self._sign(r, first[name], where, notes)
             known = rate(units)
+            if known is not None and known[0] == "length" and self._convert:
+                self._speeds[name] = known[1]
             if axis.measure is None or not self._convert:
                 factors[r] = sign
+                if known is not None and self._convert:
+                    self._note_bare(axis, where, notes)
                 continue
             if known is None:
                 if axis.angle:
@@ -179,11 +273,43 @@ class CfSeries:
                 )
         return factors
 
+    def _sign(self, r: str, variable: Any, where: str, notes: list[str]) -> float:
+        """1 where a component points along its axis as it is read, -1 against it."""
+        name, heading = str(variable.name), _cf_places.heading(variable)
+        axis = self._axes[r]
+        if axis.measure == "pressure":
+            return -1.0 if str(variable.attrs.get("standard_name", "")).startswith("down") else 1.0
+        if self._convert:
+            _cf_places.check_heading(heading, r, name, self._place, where)
+        if r == "Z" and axis.scale < 0:
+            if heading:
+                notes.append(f"{name} is positive {heading}s, as the file says")
+            else:
+                message = (
+                    f"{axis.name} points down and is turned to z = -{axis.name}; {name} does not "
+                    "say which way it points, and is taken as positive upwards. Set its attribute "
+                    "'standard_name' to 'upward_sea_water_velocity' or 'downward_...'"
+                )
+                notes.append(message)
+                warnings.warn(f"{where}: {message}", TraceWarning, stacklevel=4)
+        return -1.0 if heading in ("westward", "southward", "downward") else 1.0
+
+    def _note_bare(self, axis: _cf_axes.CfAxis, where: str, notes: list[str]) -> None:
+        """Say how coordinates without units are taken; warn where they only count."""
+        notes.append(f"{axis.name} has no units: taken as metres")
+        if len(axis.nodes) > 2 and (np.diff(axis.nodes) == 1).all() and axis.nodes[0] in (0, 1):
+            warnings.warn(
+                f"{where}: {axis.name} counts {axis.nodes[0]:g}, {axis.nodes[1]:g}, ... and has no "
+                "units: cells are taken to be 1 m long. Give it coordinates in metres or degrees, "
+                "with their units",
+                TraceWarning,
+                stacklevel=4,
+            )
+
     def _per_metre(self, r: str, first: Any, where: str, notes: list[str]) -> Any:
         """Degrees a metre: along a meridian, or along each parallel."""
-        degree = EARTH_RADIUS * math.pi / 180
         if r != "X":
-            return 1 / degree
+            return 1 / DEGREE
         notes.append("velocities are in degrees a second")
         if "Y" in self._axes:
             latitude = self._axes["Y"].nodes
@@ -198,8 +324,9 @@ class CfSeries:
             raise DataError(f"{where}: a latitude of {most:g} degrees; expected up to 90")
         cosine = np.cos(np.radians(latitude))
         # At a pole east has no meaning: particles there do not turn.
-        scale = np.where(cosine > 1e-6, 1 / (degree * np.maximum(cosine, 1e-6)), 0.0)
+        scale = np.where(cosine > 1e-6, 1 / (DEGREE * np.maximum(cosine, 1e-6)), 0.0)
         if "Y" not in self._axes:
+            self._parallel = float(latitude[0])
             return float(scale[0])
         return scale.reshape([-1 if q == "Y" else 1 for q in self._axes])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import itertools
 import weakref
@@ -12,8 +13,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 import worldloom as wl
-from jaxtrace._config import float_dtype, settings
-from jaxtrace.fields import Field, Stream, TimeSeriesField
+from jaxtrace._config import float_dtype, memory_room, settings
+from jaxtrace.fields import Field, Frame, Stream, TimeSeriesField
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._geometry import Geometry
@@ -34,6 +35,7 @@ class Dataset:
     - `files`: every file, pieces included.
     - `times`: `[T]`, increasing.
     - `epoch`: what times count from, where the files say it.
+    - `frame`: what coordinates and velocities measure, a [`jaxtrace.Frame`][]; fields get it.
     - `arrays`: what was found, each an `ArrayInfo`.
     - `velocity`, `scalars`: the names of those that are read.
     - `geometry`: the axes of the grid, or points and simplices of the mesh.
@@ -71,6 +73,7 @@ class Dataset:
         self.velocity: tuple[str, ...] = source.velocity
         self.scalars: tuple[str, ...] = source.scalars
         self.geometry: Geometry = source.geometry
+        self.frame: Frame = source.frame
         self.notes: tuple[str, ...] = source.notes
 
     def close(self) -> None:
@@ -183,6 +186,7 @@ class Dataset:
                 + way("open_dataset(..., scalars=(...,))", "--scalars")
             )
         self._check_options(TimeSeriesField if scattered else self.geometry.makes, options)
+        options.setdefault("frame", self._frame(scalar))
         chosen = self._steps(steps)
         components = self.dim if scalar is None else 1
         window = self._window(window, len(chosen), self.slice_nbytes * components // self.dim)
@@ -227,6 +231,7 @@ class Dataset:
             f"{self.format}, {len(self.files)} file{'s' * (len(self.files) > 1)}: {names}",
             f"{self.kind}, {self.dim}-D: {where} in {corners}",
             f"times: {when}" + (f" ({self.epoch})" if self.epoch else ""),
+            f"units: {self.frame.describe()}",
             f"velocity: {', '.join(self.velocity)}"
             + (f"; scalars: {', '.join(self.scalars)}" if self.scalars else ""),
             f"memory: {format_bytes(self.slice_nbytes)} a slice, "
@@ -246,9 +251,16 @@ class Dataset:
             f"velocity={', '.join(self.velocity)})"
         )
 
+    def _frame(self, scalar: str | None) -> Frame:
+        """That of the velocity, or of a scalar with its own units."""
+        if scalar is None:
+            return self.frame
+        units = next((a.units for a in self.arrays if a.name == scalar), "")
+        return dataclasses.replace(self.frame, units=units)
+
     def _scattered(self, data: np.ndarray, times: np.ndarray, options: Any) -> TimeSeriesField:
         data = data.reshape(len(data), self.points, -1)
-        wet = ~np.isnan(data).any(axis=(0, 2))
+        wet = ~np.isnan(data[0]).any(axis=1)
         return TimeSeriesField(data[:, wet], self.geometry.coordinates[wet], times, **options)
 
     def _check_options(self, makes: type, options: Any) -> None:
@@ -280,11 +292,12 @@ class Dataset:
 
     def _window(self, window: int | str | None, count: int, each: int) -> int | None:
         """How many slices to keep at a time; `None` for all. What does not fit is refused."""
-        limit = settings().memory_limit
+        # Without a limit of the user's, what is free must hold what is read and what is made of it.
+        limit = settings().memory_limit or memory_room() // 3
         # One window is on the device while the next one is filled.
         held = 2 * window if isinstance(window, int) else count
         need = min(held, count) * each + self.geometry.nbytes
-        if limit is None or need <= limit:
+        if need <= limit:
             return window if isinstance(window, int) and window < count else None
         fit = max((limit - self.geometry.nbytes) // each, 0)
         if window == "auto" and fit >= 4:
@@ -297,7 +310,8 @@ class Dataset:
             )
         raise DataError(
             f"{held} slices of {format_bytes(each)} and {format_bytes(self.geometry.nbytes)} for "
-            f"the {self.kind} need {format_bytes(need)}, more than memory_limit_gb allows "
+            f"the {self.kind} need {format_bytes(need)}, more than "
+            f"{'memory_limit_gb allows' if settings().memory_limit else 'fits the free memory'} "
             f"({format_bytes(limit)}): {advice}{'or ' if advice else ''}raise the limit"
             + way(" with jaxtrace.configure(memory_limit_gb=...)", " with --memory-limit-gb")
         )

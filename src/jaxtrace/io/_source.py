@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from jaxtrace.fields._frame import Frame
 from jaxtrace.io._block import ArrayInfo
 from jaxtrace.io._geometry import Geometry
 
@@ -31,6 +32,7 @@ class Source(Protocol):
     """For each slice the file that it is in."""
     times: np.ndarray
     epoch: str
+    frame: Frame
     geometry: Geometry
     arrays: tuple[ArrayInfo, ...]
     velocity: tuple[str, ...]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-EARTH_RADIUS = 6_371_000.0
-"""Metres. One degree of latitude is 111,195 m."""
-
 _LENGTH = {"m": 1.0, "metre": 1.0, "meter": 1.0, "km": 1e3, "kilometre": 1e3, "kilometer": 1e3}
 _LENGTH |= {"cm": 1e-2, "mm": 1e-3, "dm": 0.1, "ft": 0.3048, "foot": 0.3048, "feet": 0.3048}
 _ANGLE = {"degree": 1.0, "deg": 1.0, "degrees": 1.0}

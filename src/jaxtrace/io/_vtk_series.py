@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxtrace.fields._frame import Frame
 from jaxtrace.io import _series, _times, _velocity
 from jaxtrace.io._block import Block, join
 from jaxtrace.io._errors import DataError
@@ -48,6 +49,7 @@ class VtkSeries:
         self.names = tuple(entry.name for entry, _ in self._moments)
         self.times = _times.settle(times, found, self.names)
         self.epoch = ""
+        self.frame = Frame()
         block = self._block(0, None if first.arrays is None else ())
         sizes = {"points": block.count, "cells": block.cell_count}
         self.arrays = tuple(

@@ -12,6 +12,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
+from jaxtrace._errors import TrackError
 from jaxtrace._status import Status
 from jaxtrace.fields._field import Field, Hint
 from jaxtrace.integrators import Diffusion, Integrator
@@ -24,14 +25,16 @@ from worldloom import mesh as devices
 class Particles(eqx.Module):
     """All particles at one time, the last axis of every array.
 
-    This is what functions in `statistics` and `delete_when` see.
+    This is what functions in `statistics` and `delete_when` see: exactly the particles that were
+    seeded, on however many devices they are. In a run with `batch_size`, `delete_when` sees those
+    of its batch.
 
     **Attributes:**
 
     - `x`, `v`: positions and velocities, `[dim, N]`.
     - `status`: a `Status` each, as int8.
     - `age`: steps since release.
-    - `number`: the number of the particle. A number below 0 is a slot that only fills up.
+    - `number`: the number of the particle.
     - `release`: the step at which it is released.
     - `generation`: how often its slot began anew; `None` where slots never do.
     - `scalars`: fields sampled along the way, `[components, N]` each.
@@ -53,6 +56,12 @@ class Particles(eqx.Module):
         """Which particles move."""
         return self.status == int(Status.ALIVE)
 
+    def first(self, count: int) -> Particles:
+        """The first `count`, without the slots that only fill up the devices."""
+        if count == self.number.shape[0]:
+            return self
+        return jax.tree.map(lambda leaf: leaf[..., :count], self)
+
 
 class Step(eqx.Module):
     """One step of all particles. Its arrays are arguments of the compiled program."""
@@ -66,8 +75,16 @@ class Step(eqx.Module):
     start: Float[Array, ""]
     dt: Float[Array, ""]
     max_age: Int[Array, ""] | None
+    last: Int[Array, ""] | None
+    """The number of the last step, which is kept, where `save_every` does not divide it."""
     delete_when: Callable | None
     save_every: int = eqx.field(static=True)
+    count: int = eqx.field(static=True, default=0)
+    """Where there is `delete_when`, how many slots are particles; others only fill up."""
+
+    def __identity__(self) -> dict[str, Any]:
+        """All but the last step: a run that is prolonged has a later one."""
+        return {name: getattr(self, name) for name in self.__annotations__ if name != "last"}
 
     def time(self, n: Int[Array, ""]) -> Float[Array, ""]:
         """The time after `n` steps, on the field's clock."""
@@ -98,6 +115,27 @@ class Step(eqx.Module):
 
     def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
         """Step number `n`: from the time after `n` steps to the next."""
+        return self.delete(self.move(particles, n)), None
+
+    def delete(self, particles: Particles) -> Particles:
+        """Particles after the user's rule has said which of them end."""
+        if self.delete_when is None:
+            return particles
+        size = particles.number.shape[0]
+        doomed = jnp.asarray(self.delete_when(particles.first(self.count or size)))
+        if doomed.shape not in ((), (self.count or size,)):
+            raise TrackError(
+                f"delete_when gives shape {list(doomed.shape)}; expected true or false for each "
+                f"of {self.count or size} particles"
+            )
+        if doomed.shape:
+            doomed = jnp.pad(doomed.astype(bool), (0, size - doomed.shape[0]))
+        doomed = doomed.astype(bool) & (particles.status == int(Status.ALIVE))
+        status = jnp.where(doomed, jnp.int8(Status.DELETED), particles.status)
+        return eqx.tree_at(lambda p: p.status, particles, status)
+
+    def move(self, particles: Particles, n: Int[Array, ""]) -> Particles:
+        """Step number `n`, but for what `delete_when` says."""
         t, x = self.time(n), particles.x
         due = (particles.status == int(Status.WAITING)) & (particles.release <= n)
         before = jnp.where(due, jnp.int8(Status.ALIVE), particles.status)
@@ -141,7 +179,7 @@ class Step(eqx.Module):
         generation = particles.generation
         if generation is not None:
             generation = generation + reseed.astype(jnp.int32)
-        after = Particles(
+        return Particles(
             x=new,
             v=jnp.where(staying[None], sample.value, particles.v),
             status=status,
@@ -153,11 +191,6 @@ class Step(eqx.Module):
             hint=sample.hint,
             scalars=self._sampled(particles.scalars, new, n + 1),
         )
-        if self.delete_when is not None:
-            doomed = (status == 0) & self.delete_when(after)
-            status = jnp.where(doomed, jnp.int8(Status.DELETED), status)
-            after = eqx.tree_at(lambda p: p.status, after, status)
-        return after, None
 
     def _sampled(self, old: dict[str, Array], x: Array, n: Int[Array, ""]) -> dict[str, Array]:
         """Scalars at the steps that are kept; between them nobody looks."""
@@ -168,7 +201,10 @@ class Step(eqx.Module):
             t = self.time(n)
             return {name: field.evaluate(x, t).value for name, field in self.scalars.items()}
 
-        return lax.cond(n % self.save_every == 0, sample, lambda: old)
+        kept = n % self.save_every == 0
+        if self.last is not None:
+            kept = kept | (n == self.last)
+        return lax.cond(kept, sample, lambda: old)
 
 
 class Spread(eqx.Module):
@@ -184,10 +220,17 @@ class Spread(eqx.Module):
     def __call__(self, particles: Particles, n: Int[Array, ""]) -> tuple[Particles, None]:
         """Step number `n`."""
         axes = jax.tree.map(lambda leaf: leaf.ndim - 1, particles)
-        local = devices.each_device(
-            self.step, self.mesh, in_axes=(axes, None), out_axes=(axes, None)
-        )
-        return local(particles, n)
+        move = devices.each_device(_Move(self.step), self.mesh, in_axes=(axes, None), out_axes=axes)
+        return self.step.delete(move(particles, n)), None
+
+
+class _Move(eqx.Module):
+    """`Step.move` as a function with arrays bound to it."""
+
+    step: Step
+
+    def __call__(self, particles: Particles, n: Int[Array, ""]) -> Particles:
+        return self.step.move(particles, n)
 
 
 @compiled

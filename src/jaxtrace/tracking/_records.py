@@ -13,6 +13,7 @@ import worldloom as wl
 from jaxtrace._config import float_dtype
 from jaxtrace._errors import TrackError
 from jaxtrace._status import Status
+from jaxtrace.fields._frame import Frame
 from jaxtrace.tracking._particles import Particles
 from jaxtrace.tracking._schedule import Schedule
 from jaxtrace.tracking._trajectory import RunReport, Trajectory
@@ -59,6 +60,7 @@ class Plan:
     steps: np.ndarray
     every: int
     positions: bool
+    notes: tuple[str, ...]
 
     @property
     def rows(self) -> int:
@@ -76,19 +78,28 @@ def plan(
     velocities: bool,
     scalars: bool,
     reseeds: bool,
+    count: int,
 ) -> Plan:
     """What to keep, and when."""
-    if save_every < 1:
-        raise TrackError(f"save_every={save_every}: expected 1 or more")
-    every = save_every if save_times is None else 1
+    if isinstance(save_every, bool) or int(save_every) != save_every or save_every < 1:
+        raise TrackError(f"save_every={save_every}: expected a whole number from 1 up")
+    every = int(save_every) if save_times is None else 1
+    notes = ()
     if save_times is None:
-        steps = np.arange(0, schedule.steps + 1, save_every)
+        steps = np.arange(0, schedule.steps + 1, every)
+        if steps[-1] != schedule.steps:
+            over = schedule.steps - int(steps[-1])
+            notes = (
+                f"save_every={every} does not divide {schedule.steps} steps: the last record, at "
+                f"the end, is {over} step{'s' * (over > 1)} after the one before",
+            )
+            steps = np.append(steps, schedule.steps)
     else:
         steps = np.unique(schedule.step_at(save_times, "save_times"))
 
     def when(of: Callable) -> Any:
         if save_times is None:
-            return wl.Every(save_every, of=of, initial=True)
+            return wl.Every(every, of=of, initial=True, last=True)
         return wl.At(steps.tolist(), of=of)
 
     save: dict[str, Any] = {}
@@ -105,8 +116,20 @@ def plan(
     else:
         save["first"] = wl.At([0], of=_positions)
     if statistics:
-        save["statistics"] = {name: when(of) for name, of in statistics.items()}
-    return Plan(save, steps, every, save_positions)
+        save["statistics"] = {name: when(OfParticles(of, count)) for name, of in statistics.items()}
+    return Plan(save, steps, every, save_positions, notes)
+
+
+@dataclasses.dataclass(frozen=True)
+class OfParticles:
+    """A user's function of the particles alone, without the slots that fill up the devices."""
+
+    function: Callable
+    count: int
+
+    def __call__(self, particles: Particles) -> Any:
+        """What the function gives."""
+        return self.function(particles.first(self.count))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +162,8 @@ def assemble(
     schedule: Schedule,
     device: str,
     field_bytes: int,
+    frame: Frame,
+    **about: Any,
 ) -> Trajectory:
     """The trajectory of the runs of all batches."""
     final = {name: np.concatenate([p.final[name] for p in parts]) for name in parts[0].final}
@@ -181,7 +206,10 @@ def assemble(
             device=device,
             memory_bytes=field_bytes + int(np.prod(positions.shape)) * positions.dtype.itemsize,
             particle_steps_per_second=size * schedule.steps / max(running, 1e-9),
+            notes=plan.notes,
+            **about,
         ),
+        frame=frame,
     )
 
 

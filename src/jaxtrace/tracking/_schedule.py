@@ -12,6 +12,7 @@ import numpy as np
 from jaxtrace._errors import TraceWarning, TrackError
 
 NEVER = 2**31 - 1
+_MOST_STEPS = 2**31 - 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,26 +58,36 @@ def make_schedule(
     Where all three are given and contradict each other, `n_timesteps` and `dt` are followed, from
     the beginning of `time_span`, with a warning.
     """
-    if n_timesteps is not None and (int(n_timesteps) != n_timesteps or n_timesteps < 1):
-        raise TrackError(f"n_timesteps={n_timesteps}: expected a whole number from 1 up")
-    if dt is not None and not (math.isfinite(dt) and dt != 0):
-        raise TrackError(f"dt={dt}: expected a time other than 0")
+    if n_timesteps is not None:
+        n_timesteps = _whole(n_timesteps)
+    if dt is not None:
+        dt = _number(dt, "dt")
+        if dt == 0:
+            raise TrackError(f"dt={dt}: expected a time other than 0")
     if time_span is None:
         if n_timesteps is None or dt is None:
             raise TrackError("give two of time_span, n_timesteps and dt")
-        return Schedule(default_start, float(dt), int(n_timesteps))
-    start, end = (float(t) for t in time_span)
+        return Schedule(default_start, dt, n_timesteps)
+    if np.shape(time_span) != (2,):
+        raise TrackError(f"time_span={time_span!r}: expected two times")
+    start, end = (_number(t, f"time_span[{i}]") for i, t in enumerate(time_span))
     span = end - start
     if not (math.isfinite(span) and span != 0):
         raise TrackError(f"time_span={(start, end)}: expected two different times")
     if dt is not None:
+        if dt < 0 < span:
+            raise TrackError(
+                f"dt={dt:g} is negative, and time_span={(start, end)} runs forward; for a run "
+                f"backwards give time_span={(end, start)}, else a positive dt"
+            )
         dt = math.copysign(dt, span)  # the span says which way time runs
     if dt is None:
         if n_timesteps is None:
             raise TrackError("time_span alone is not enough: give n_timesteps or dt")
-        return Schedule(start, span / n_timesteps, int(n_timesteps))
+        return Schedule(start, span / n_timesteps, n_timesteps)
     if n_timesteps is None:
-        steps = max(1, math.ceil(span / dt - 1e-6))
+        exact = _few_enough(span / dt, f"time_span={(start, end)}, dt={dt:g}")
+        steps = max(1, math.ceil(exact - 1e-6))
         if abs(span / steps - dt) > 1e-6 * abs(dt):
             warnings.warn(
                 f"time_span is {span:g} long, which is not a multiple of dt={dt:g}; "
@@ -85,7 +96,7 @@ def make_schedule(
                 stacklevel=4,
             )
         return Schedule(start, span / steps, steps)
-    schedule = Schedule(start, float(dt), int(n_timesteps))
+    schedule = Schedule(start, dt, n_timesteps)
     if abs(schedule.end - end) > 1e-4 * abs(dt):
         warnings.warn(
             f"time_span, n_timesteps and dt contradict each other: {n_timesteps} steps of {dt:g} "
@@ -95,6 +106,32 @@ def make_schedule(
             stacklevel=4,
         )
     return schedule
+
+
+def _number(value: Any, name: str) -> float:
+    """A real, finite number."""
+    number = np.asarray(value)
+    if number.shape != () or number.dtype.kind not in "iuf" or not np.isfinite(number):
+        hint = " in the seconds of the field's clock" if number.dtype.kind in "MOU" else ""
+        raise TrackError(f"{name}={value!r}: expected a finite number{hint}")
+    return float(number)
+
+
+def _whole(value: Any) -> int:
+    number = _number(value, "n_timesteps")
+    if number != int(number) or number < 1:
+        raise TrackError(f"n_timesteps={value}: expected a whole number from 1 up")
+    return int(_few_enough(number, f"n_timesteps={value}"))
+
+
+def _few_enough(steps: float, what: str) -> float:
+    """So many steps; more than a run can count are refused."""
+    if steps > _MOST_STEPS:
+        raise TrackError(
+            f"{what}: that is {steps:.3g} steps, and a run has at most {_MOST_STEPS:,}; take "
+            "longer steps"
+        )
+    return steps
 
 
 def warn_beyond(schedule: Schedule, span: tuple[float, float] | None) -> None:
@@ -116,13 +153,25 @@ def release_steps(times: Any, n: int, schedule: Schedule) -> np.ndarray:
     """The step at which each particle is released."""
     if times is None:
         return np.zeros(n, np.int32)
-    times = np.asarray(times, np.float64)
-    if times.shape != (n,) or not np.isfinite(times).all():
+    times = np.asarray(times)
+    real = times.dtype.kind in "iuf"
+    times = times.astype(np.float64) if real else times
+    if not real or times.shape != (n,) or not np.isfinite(times).all():
         raise TrackError(
-            f"release_times has shape {list(times.shape)}; expected a finite time for each of "
-            f"{n} particles"
+            f"release_times has shape {list(times.shape)} and type {times.dtype}; expected a "
+            f"finite time for each of {n} particles"
         )
     steps = np.ceil((times - schedule.start) / schedule.dt - 1e-4)
+    early = int((steps < 0).sum())
+    if early:
+        i = int(np.argmax(steps < 0))
+        warnings.warn(
+            f"{early} of {n} particles have a release time before the run begins at "
+            f"{schedule.start:g} (release_times[{i}] = {times[i]:g}): they are released at its "
+            "beginning",
+            TraceWarning,
+            stacklevel=4,
+        )
     late = int((steps >= schedule.steps).sum())
     if late:
         warnings.warn(

@@ -16,22 +16,24 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 import worldloom as wl
-from jaxtrace._config import as_float, devices, float_dtype, settings
-from jaxtrace._errors import SlotOverflowError, TraceError, TraceWarning, TrackError
+from jaxtrace._config import as_float, devices, float_dtype
+from jaxtrace._errors import SeedError, SlotOverflowError, TraceWarning, TrackError
 from jaxtrace._status import Status
+from jaxtrace.fields._compose import in_coordinates, on_clock_of
 from jaxtrace.fields._field import Field
 from jaxtrace.integrators import Diffusion, Integrator, integrator_named
-from jaxtrace.seeding._seeds import check_seeds
+from jaxtrace.seeding._seeds import check_seeds, seed_of
 from jaxtrace.tracking import _records as records
 from jaxtrace.tracking import _streaming as streaming
+from jaxtrace.tracking._doubt import Doubt
+from jaxtrace.tracking._keys import recall, resolve
 from jaxtrace.tracking._particles import Particles, Spread, Step, begin, step_once
 from jaxtrace.tracking._progress import meter
+from jaxtrace.tracking._room import field_bytes, refuse_too_much
 from jaxtrace.tracking._schedule import NEVER, Schedule, make_schedule, release_steps, warn_beyond
 from jaxtrace.tracking._trajectory import Trajectory
 from jaxtrace.tracking.boundary import Boundary, NoBoundary
 from worldloom import mesh as meshes
-from worldloom._way import way
-from worldloom.batch import format_bytes
 
 
 def create_tracker(
@@ -67,8 +69,10 @@ def create_tracker(
     - `static_compilation`, `use_scan_jit`, `device_put_inputs`: always so; `False` is refused.
     - `progress_callback`: called with the part that is done, from 0 to 1; or `True` or a label for
         a progress bar.
-    - `diffusivity`: random walk: one number, one for each axis, or a field.
-    - `key`: a `jax.random.key` or a number, for random walk and inlets.
+    - `diffusivity`: random walk, in m2/s: one number, one for each axis, or a field. Where the axes
+        of the field are not known, in coordinates squared over time.
+    - `key`: a number or a `jax.random.key`, for random walk and inlets. Without it the tracker
+        draws one, which is `report.key` of its tracks, and an attribute of files.
     - `scalars`: fields to sample along the way, by name.
     - `max_age`: particles of this age are deleted.
     - `delete_when`: a function of all `Particles` that is true for those to delete.
@@ -112,14 +116,18 @@ def create_tracker(
     integrator = (
         integrator_named(integrator_name) if isinstance(integrator_name, str) else integrator_name
     )
+    field = in_coordinates(field, field.frame)
     diffusion = None if diffusivity is None else _rebased(diffusivity, field)
+    chosen, number = resolve(key, chance=diffusion is not None or boundary.draws)
     return Tracker(
         field=field,
         boundary=boundary,
         integrator=integrator,
         diffusion=diffusion,
-        key=jax.random.key(0 if key is None else key) if not _is_key(key) else key,
-        scalars={n: _same_clock(f, field) for n, f in (scalars or {}).items()},
+        key=chosen,
+        key_number=number,
+        key_drawn=key is None,
+        scalars={n: on_clock_of(f, field) for n, f in (scalars or {}).items()},
         batch_size=batch_size,
         record_velocities=record_velocities,
         compile=use_jax_jit,
@@ -147,6 +155,8 @@ class Tracker:
     max_age: float | None
     delete_when: Callable | None
     device_count: int | None
+    key_number: int | None = None
+    key_drawn: bool = False
 
     _placed: Any = None
 
@@ -191,7 +201,7 @@ class Tracker:
         - `release_times`: `[N]`: a particle waits at its seed until the step that begins at its
             release time, or next after it.
         - `slots`: the most particles there may be; more are an error that says how many.
-        - `save_every`: keep every so many steps. The beginning is always kept.
+        - `save_every`: keep every so many steps. The beginning and the end are always kept.
         - `save_times`: keep exactly these times instead; each must be that of a step.
         - `save_positions`: `False` keeps the first and last positions and `statistics` only.
         - `statistics`: functions of all `Particles`, by name, kept with each record.
@@ -199,7 +209,13 @@ class Tracker:
         - `checkpoint`, `resume`: as in `worldloom.run`. A resumed run is bit for bit the same.
         - `progress`: `True` or a label for a bar.
         """
-        seeds = np.asarray(initial_positions)
+        if checkpoint is not None:
+            self, checkpoint = recall(self, checkpoint, resume=resume)
+        drawn = seed_of(initial_positions)
+        try:
+            seeds = np.asarray(initial_positions)
+        except ValueError as error:
+            raise SeedError(f"initial_positions is no table of numbers: {error}") from error
         check_seeds(seeds, self.field.dim)
         if slots is not None and len(seeds) > slots:
             raise SlotOverflowError(
@@ -207,9 +223,7 @@ class Tracker:
                 needed=len(seeds),
             )
         span = self.field.time_span
-        schedule = make_schedule(
-            time_span, n_timesteps, None if dt is None else float(dt), span[0] if span else 0.0
-        )
+        schedule = make_schedule(time_span, n_timesteps, dt, span[0] if span else 0.0)
         warn_beyond(schedule, span)
         plan = records.plan(
             schedule,
@@ -220,6 +234,16 @@ class Tracker:
             velocities=self.record_velocities,
             scalars=bool(self.scalars),
             reseeds=self.boundary.reseeds,
+            count=len(seeds),
+        )
+        refuse_too_much(
+            (self.field, self.scalars),
+            plan,
+            count=len(seeds),
+            batch=min(self.batch_size or len(seeds), len(seeds)),
+            devices=self._count,
+            velocities=self.record_velocities,
+            sink=sink,
         )
         release = release_steps(release_times, len(seeds), schedule)
         batch = min(self.batch_size or len(seeds), len(seeds))
@@ -230,12 +254,13 @@ class Tracker:
             )
         step = self._step(schedule, plan.every)
         step = streaming.open_at(step, schedule, float(self.field.origin))
-        self._refuse_too_much(step, plan, len(seeds), sink)
         parts = []
+        doubt = Doubt(self.field, self.diffusion, schedule)
         for at in range(0, len(seeds), batch):
             part = slice(at, at + batch)
             particles, step_or_spread = self._place(step, seeds[part], release[part], at, batch)
             self._warn_outside(particles)
+            doubt.look(particles)
             if not self.compile:
                 step_or_spread = jax.tree.map(
                     lambda x: jnp.asarray(x) if isinstance(x, float) else x, step_or_spread
@@ -251,9 +276,19 @@ class Tracker:
                     resume=resume,
                     progress=meter(self.progress if progress is None else progress),
                 )
+            doubt.look(result.state)
             parts.append(records.part_of(result, min(batch, len(seeds) - at)))
-        name = f"{self._count} x {devices()[0].device_kind}"
-        return records.assemble(parts, plan, schedule, name, _field_bytes(step))
+        doubt.say()
+        return records.assemble(
+            parts,
+            plan,
+            schedule,
+            device=f"{self._count} x {devices()[0].device_kind}",
+            field_bytes=field_bytes((step.field, step.scalars)),
+            frame=self.field.frame,
+            key=self.key_number,
+            seed=drawn,
+        )
 
     def _run(self, step: Any, particles: Particles, schedule: Schedule, **options: Any) -> Any:
         """The run, in windows where a field is streamed."""
@@ -282,6 +317,7 @@ class Tracker:
             start=jnp.asarray(schedule.start - float(self.field.origin), kind),
             dt=jnp.asarray(schedule.dt, kind),
             max_age=most,
+            last=jnp.int32(schedule.steps) if self.scalars and schedule.steps % every else None,
             delete_when=self.delete_when,
             save_every=every,
         )
@@ -296,6 +332,8 @@ class Tracker:
         spread = len(chosen) > 1 and size >= len(chosen)
         total = -(-size // len(chosen)) * len(chosen) if spread else size
         extra = total - len(seeds)
+        if self.delete_when is not None:
+            step = dataclasses.replace(step, count=len(seeds))
         number = np.concatenate([np.arange(first, first + len(seeds)), np.full(extra, -1)])
         seeds = np.concatenate([seeds, np.repeat(seeds[-1:], extra, axis=0)])
         release = np.concatenate([release, np.full(extra, NEVER)]).astype(np.int32)
@@ -337,10 +375,10 @@ class Tracker:
             or any(a is not b for a, b in zip(kept[1], leaves, strict=True))
         ):
             kept = self._placed = (row, leaves, meshes.replicate(heavy, row))
-        light = meshes.replicate((step.start, step.dt, step.max_age), row)
+        light = meshes.replicate((step.start, step.dt, step.max_age, step.last), row)
         step = eqx.tree_at(where, step, kept[2], is_leaf=lambda x: x is None)
         return eqx.tree_at(
-            lambda s: (s.start, s.dt, s.max_age), step, light, is_leaf=lambda x: x is None
+            lambda s: (s.start, s.dt, s.max_age, s.last), step, light, is_leaf=lambda x: x is None
         )
 
     def _warn_outside(self, particles: Particles) -> None:
@@ -357,39 +395,8 @@ class Tracker:
                 stacklevel=3,
             )
 
-    def _refuse_too_much(self, step: Step, plan: Any, n: int, sink: Any) -> None:
-        limit = settings().memory_limit
-        if limit is None:
-            return
-        field = _field_bytes(step) * self._count
-        kept = 0 if sink is not None else plan.rows * n * self.field.dim * float_dtype().itemsize
-        if field + kept > limit:
-            raise TraceError(
-                f"the run needs {format_bytes(field)} for the field and {format_bytes(kept)} for "
-                f"{plan.rows} records, more than memory_limit_gb allows ({format_bytes(limit)})."
-                + way(
-                    " Keep fewer steps with save_every, or stream them with sink=ZarrSink(path)",
-                    " Keep fewer steps with --save-every",
-                )
-            )
-
-
-def _is_key(key: Any) -> bool:
-    return isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-
-
-def _same_clock(other: Field, field: Field) -> Field:
-    return other if other.origin == field.origin else other.rebase(float(field.origin))
-
 
 def _rebased(diffusivity: Any, field: Field) -> Diffusion:
     if isinstance(diffusivity, Field):
-        diffusivity = _same_clock(diffusivity, field)
-    return Diffusion(diffusivity, field.dim)
-
-
-def _field_bytes(step: Step) -> int:
-    """Bytes of the velocity and of scalars; a window counts three times: first, present, next."""
-    fields = (step.field, step.scalars)
-    bytes_of = lambda tree: sum(x.nbytes for x in jax.tree.leaves(tree) if eqx.is_array(x))  # noqa: E731
-    return bytes_of(fields) + 2 * sum(map(bytes_of, streaming.windows_of(fields)))
+        diffusivity = on_clock_of(diffusivity, field)
+    return Diffusion(diffusivity, field.dim, field.frame)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from jaxtrace._errors import TrackError
 from jaxtrace._status import Status
+from jaxtrace.fields._frame import Frame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,10 @@ class RunReport:
     - `device`: what it ran on.
     - `memory_bytes`: fields and positions together; streamed ones with all their windows.
     - `particle_steps_per_second`: particles times steps, over `run_seconds`.
+    - `key`: what random walk and inlets were drawn with; the same `key=` draws them again. `None`
+        where there was no chance, or `key` was a `jax.random.key`.
+    - `seed`: what `random_seeds` drew the first positions with, if it did.
+    - `notes`: what was decided, in words.
     """
 
     compile_seconds: float
@@ -29,6 +34,9 @@ class RunReport:
     device: str
     memory_bytes: int
     particle_steps_per_second: float
+    key: int | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,7 +52,8 @@ class Trajectory:
     - `ages`: `[T, N]`, time since release, as long as the particle was alive.
     - `scalars`: fields sampled along the way, `[T, N]` or `[T, N, components]`.
     - `statistics`: what functions of all particles gave, with `T` rows.
-    - `report`: compile and run time, device, memory.
+    - `report`: compile and run time, device, memory, keys.
+    - `frame`: what coordinates measure, and the epoch of `times`: a [`jaxtrace.Frame`][].
 
     `trajectory[10:20]` selects times, `trajectory[10:20, :100]` times and particles.
     """
@@ -58,6 +67,7 @@ class Trajectory:
     statistics: dict[str, Any] = dataclasses.field(default_factory=dict)
     generations: Int[np.ndarray, "t n"] | None = None
     report: RunReport | None = None
+    frame: Frame = dataclasses.field(default_factory=Frame)
 
     @property
     def N(self) -> int:
@@ -85,27 +95,42 @@ class Trajectory:
         return {Status(int(c)): int(n) for c, n in zip(codes, counts, strict=True)}
 
     def displacement(self) -> Float[np.ndarray, "n dim"]:
-        """Last position less the first."""
+        """Last position less the first, in coordinates."""
         return np.asarray(self.positions[-1]) - np.asarray(self.positions[0])
 
     def path_length(self) -> Float[np.ndarray, " n"]:
-        """Length of each track, along the straight lines between records.
+        """Length of each track, along the straight lines between records; in metres on the earth.
 
         A slot that began anew does not count the jump to the inlet.
         """
-        steps = np.linalg.norm(np.diff(np.asarray(self.positions), axis=0), axis=2)
+        positions = np.asarray(self.positions)
+        steps = np.diff(positions, axis=0)
+        if not self.frame.flat:
+            steps = steps * self._metres((positions[1:] + positions[:-1]) / 2)
+        steps = np.linalg.norm(steps, axis=2)
         if self.generations is not None:
             steps = np.where(np.diff(self.generations, axis=0) > 0, 0, steps)
         return steps.sum(axis=0)
 
     def speed(self) -> Float[np.ndarray, "t n"]:
-        """Speeds: of the velocities if they were recorded, else of the way between records."""
-        if self.velocities is not None:
-            return np.linalg.norm(np.asarray(self.velocities), axis=2)
-        if self.T < 2:
+        """Speeds: of the velocities if they were recorded, else of the way between records.
+
+        On longitude and latitude they are in m/s.
+        """
+        if self.velocities is None and self.T < 2:
             raise TrackError("speed() needs velocities, or two records or more")
-        times = self.times.astype(self.positions.dtype)
-        return np.linalg.norm(np.gradient(np.asarray(self.positions), times, axis=0), axis=2)
+        if self.velocities is not None:
+            rate = np.asarray(self.velocities)
+        else:
+            rate = np.gradient(np.asarray(self.positions), self.times, axis=0)
+            rate = rate.astype(self.positions.dtype)
+        if not self.frame.flat:
+            rate = rate * self._metres(np.asarray(self.positions))
+        return np.linalg.norm(rate, axis=2)
+
+    def _metres(self, positions: np.ndarray) -> np.ndarray:
+        """Metres a unit of each coordinate at positions `[..., dim]`."""
+        return np.moveaxis(self.frame.metres(np.moveaxis(positions, -1, 0)), 0, -1)
 
     def bounds(self) -> Float[np.ndarray, "2 dim"]:
         """The corners of the box that holds all tracks."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxtrace._errors import TraceError
 from jaxtrace._status import Status
+from jaxtrace.fields._frame import browser_time, dates
 from jaxtrace.tracking import Trajectory
 from jaxtrace.visualization._pack import alive_counts, choose, gather, pack
 from worldloom import report
@@ -77,6 +78,8 @@ class Viewer:
             "records": tracks.T,
             "dim": tracks.dim,
             "times": tracks.times[choice.rows].tolist(),
+            "dates": dates(tracks.times[choice.rows], tracks.frame.epoch),
+            "start": browser_time(float(tracks.times[choice.rows[0]]), tracks.frame.epoch),
             "alive": alive_counts(tracks, choice.rows),
             "low": packed.low.tolist(),
             "high": packed.high.tolist(),
@@ -93,8 +96,8 @@ class Viewer:
         own = "jaxtrace.visualization"
         return report.Fragment(
             '<figure class="tracks" role="group" aria-label="Tracks of particles">'
-            '<div class="tracks-stage"><p class="tracks-wait">The tracks appear here where '
-            "scripts may run.</p></div>"
+            '<div class="tracks-stage"><noscript><p class="tracks-wait">The tracks appear here '
+            "where scripts may run.</p></noscript></div>"
             f'<script type="application/json" class="about">{script_json(about)}</script>'
             f'<script type="text/plain" class="data">{data}</script>'
             f"{_caption(self.caption)}</figure>",
@@ -145,13 +148,19 @@ def write_viewer(
     )
     subtitle = (
         f"{trajectory.N:,} particles at {trajectory.T:,} times"
-        + (f", {trajectory.times[0]:g} to {trajectory.times[-1]:g}" if trajectory.T else "")
+        + (f", {_moments(trajectory)}" if trajectory.T else "")
         + f". At the end: {ended}."
     )
     view = Viewer(trajectory, colour_by=colour_by, max_bytes=max_bytes, axes=axes)
     page = report.Report(title, subtitle=subtitle).add(view)
     with disk_errors("write", Path(path)):
         return page.save(Path(path))
+
+
+def _moments(trajectory: Trajectory) -> str:
+    ends = trajectory.times[[0, -1]]
+    first, last = dates(ends, trajectory.frame.epoch) or (f"{end:.10g}" for end in ends)
+    return f"{first} to {last}"
 
 
 def _caption(text: str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from worldloom.cli._command import UsageError
+
 
 def options_of(config: Any, *, without: Collection[str] = ()) -> dict[str, Any]:
     """The options of a command by name, those of a group after its name and a dot.
@@ -39,14 +41,20 @@ def recorded_options(folder: Path | None) -> dict[str, Any]:
         return {}
 
 
-def seed_or_fresh(seed: int | None, recorded: Any) -> int:
-    """The seed of a run: as given, or that of the run which goes on, or a fresh one for all."""
+def seed_or_fresh(seed: int | None, recorded: Any = None) -> int:
+    """The seed of a run: as given, or that of the run which goes on, or a fresh one for all.
+
+    **Raises:** `UsageError` for a seed that JAX would take for another one.
+    """
     from worldloom import loop
     from worldloom._processes import agree
 
-    if seed is None and isinstance(recorded, int):
-        seed = recorded
-    return agree(loop.fresh_seed() if seed is None else seed)[0]
+    if seed is None:
+        drawn = agree(loop.fresh_seed())[0]
+        return recorded if isinstance(recorded, int) else drawn
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"seed {seed}: expected a whole number from 0 to 2**32 - 1")
+    return seed
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ entered by a digest of their bytes, functions by their name and by what they tak
 What may differ is written down here and nowhere else: `length` may grow, and with it the inputs and
 the steps at which records are due; how the run is cut into chunks, shown, saved and spread over
 devices and processes is not part of it. A step that holds more than decides what it computes says
-in a method `__identity__` what stands for it.
+in a method `__identity__` what stands for it: another value, or a dictionary of its parts.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _rhythm(save: Save) -> Any:
         return {"at": list(save.steps)}
     if isinstance(save, Final):
         return "Final"
-    return f"Every({save.n}{', initial=True' if save.initial else ''})"
+    ends = "".join(f", {name}=True" for name in ("initial", "last") if getattr(save, name))
+    return f"Every({save.n}{ends})"
 
 
 class _Walk:
@@ -190,7 +191,8 @@ class _Walk:
 
     def _compound(self, value: Any, path: str) -> None:
         if hasattr(type(value), "__identity__"):
-            self.visit(value.__identity__(), path)
+            parts = value.__identity__()
+            self._each(path, **parts) if isinstance(parts, dict) else self.visit(parts, path)
         elif isinstance(value, type):
             self._facts[path] = _name(value)
         elif isinstance(value, functools.partial):

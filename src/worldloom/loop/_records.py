@@ -11,7 +11,7 @@ import jax.tree_util as jtu
 import numpy as np
 
 from worldloom import _processes
-from worldloom.loop._save import At, Final, Save, is_save
+from worldloom.loop._save import At, Save, is_save
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """A part of an array: start and stop along each axis."""
@@ -69,7 +69,7 @@ class Records:
     def by_name(self, done: int, *, ended: bool = False) -> dict[str, int]:
         """How many rows each column has after `done` steps, in the loop or when it has ended."""
         return {
-            column.name: 1 if ended and isinstance(save, Final) else rows
+            column.name: rows + save.after(done) if ended else rows
             for save, columns, rows in zip(self.saves, self.columns, self.rows(done), strict=True)
             for column in columns
         }
@@ -128,7 +128,7 @@ def plan_records(
                     name=_file_name(name + jtu.keystr(path), taken),
                     dtype=np.dtype(leaf.dtype),
                     shape=tuple(leaf.shape),
-                    rows=1 if isinstance(save, Final) else save.rows(length),
+                    rows=save.rows(length) + save.after(length),
                     boxes=_boxes(leaf.shape, shardings[i][j] if shardings else None),
                 )
                 for j, (path, leaf) in enumerate(found)

@@ -26,7 +26,6 @@ from worldloom.loop._pace import Pace
 from worldloom.loop._program import Faults, OnFault, Program, chunk, observe
 from worldloom.loop._progress import NoProgress, Progress, ProgressBar
 from worldloom.loop._records import local_part
-from worldloom.loop._save import Final
 from worldloom.loop._setup import Setup
 from worldloom.loop._sink import MemorySink, Sink, SinkError
 
@@ -280,12 +279,13 @@ class _Driver:
             self._observe([i for i, save in enumerate(records.saves) if save.initial])
 
     def _observe(self, which: list[int]) -> None:
-        """Write the first row of some saves from the state as it is."""
+        """Write the next row of some saves, or their first, from the state as it is."""
         if which:
             kept = observe(self._setup.program, self._carry.state, tuple(which))
             for i, values in zip(which, kept, strict=True):
+                row = self._setup.records.saves[i].rows(self._reached) if self._reached else 0
                 for column, value in zip(self._setup.records.columns[i], values, strict=True):
-                    self._sink.write(column, 0, local_part(column, value)[None])
+                    self._sink.write(column, row, local_part(column, value)[None])
 
     def _send(self) -> _Pending:
         """Hand the next chunk to the device, without waiting for it."""
@@ -346,7 +346,7 @@ class _Driver:
 
     def _result(self, seconds: float) -> RunResult:
         records = self._setup.records
-        self._observe([i for i, save in enumerate(records.saves) if isinstance(save, Final)])
+        self._observe([i for i, save in enumerate(records.saves) if save.after(self._reached)])
         rows = records.by_name(self._reached, ended=True)
         return RunResult(
             state=self._setup.program.state.fill(self._carry.state),

@@ -26,19 +26,23 @@ class Every:
         Recording a statistic instead of the state is one argument: `of=lambda s: s.x.mean()`.
         Define the function once: a new lambda for each run is a new program for each run.
     - `initial`: also keep a record of the state before the first step. Needs `of`.
+    - `last`: also keep a record of the state after the last step that is done, where `n` does not
+        divide it. Needs `of`.
     """
 
     n: int = 1
     of: Observe | None = None
     initial: bool = False
+    last: bool = False
 
     def __post_init__(self):
         if self.n < 1:
             raise ValueError(f"Every(n={self.n}): n must be at least 1")
-        if self.initial and self.of is None:
-            raise ValueError(
-                "Every(initial=True) needs `of`: no output exists before the first step"
-            )
+        for name in ("initial", "last"):
+            if getattr(self, name) and self.of is None:
+                raise ValueError(
+                    f"Every({name}=True) needs `of`: outside the loop there is no output of a step"
+                )
 
     def period(self) -> int:
         """A number of steps that every due step is a multiple of."""
@@ -47,6 +51,10 @@ class Every:
     def rows(self, done: int) -> int:
         """How many records exist after `done` steps."""
         return done // self.n + self.initial
+
+    def after(self, done: int) -> int:
+        """How many records are added when the run has ended after `done` steps."""
+        return int(self.last and done % self.n != 0)
 
     def reach(self, rows: int) -> int:
         """The most steps after which there are still no more than `rows` records."""
@@ -98,6 +106,10 @@ class At:
         """How many records exist after `done` steps."""
         return bisect.bisect_right(self.steps, done)
 
+    def after(self, done: int) -> int:
+        """Nothing is kept when the run has ended."""
+        return 0
+
     def reach(self, rows: int) -> int:
         """The most steps after which there are still no more than `rows` records."""
         return self.steps[rows] - 1 if rows < len(self.steps) else 2**31 - 1
@@ -131,6 +143,10 @@ class Final:
     def rows(self, done: int) -> int:
         """Nothing is kept while the loop runs."""
         return 0
+
+    def after(self, done: int) -> int:
+        """One record is kept when the run has ended."""
+        return 1
 
     def reach(self, rows: int) -> int:
         """Nothing limits how far the loop may go."""

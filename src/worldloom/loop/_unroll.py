@@ -70,6 +70,7 @@ def unroll(
             values.append(jtu.tree_map(lambda x: jnp.asarray(x)[None], save.of(state)))
             continue
         due = [n for n in range(1, length + 1) if save.rows(n) > save.rows(n - 1)]
+        due += [length] * save.after(length)
         value = jtu.tree_map(lambda x, due=due: x[jnp.asarray(due, jnp.int32) - 1], rows)
         if save.initial and save.of is not None:
             value = jtu.tree_map(

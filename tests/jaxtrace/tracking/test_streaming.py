@@ -154,7 +154,7 @@ def test_errors_of_the_reader_name_the_slice():
         _track(_grid(Stream(read, window=4)), (5.0, 9.5))
     dry = data.copy()
     dry[7, 2, 3] = np.nan
-    with pytest.raises(FieldError, match=r"slice 7 .*not land in the first slice"):
+    with pytest.raises(FieldError, match=r"slice 7 .*has NaN at .* the first slice has a value"):
         _track(_grid(Stream(dry.__getitem__, window=4)), (5.0, 9.5))
     with pytest.raises(FieldError, match=r"slice 3 .*shape \[13, 9, 1\]"):
         _grid(Stream(lambda i: data[i] if i != 3 else data[i][..., :1], window=4))

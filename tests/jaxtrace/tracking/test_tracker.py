@@ -91,8 +91,9 @@ def test_the_field_is_no_constant_of_the_program():
 
 
 def test_results_depend_neither_on_batch_nor_on_devices():
-    options = {"diffusivity": 0.01, "boundary_condition": reflective_boundary([[-1, -1], [1, 1]])}
-    run = lambda **more: flows.rotating_tracker(**options, **more).track_particles(  # noqa: E731
+    walls = reflective_boundary([[-1, -1], [1, 1]])
+    options = {"diffusivity": 0.01, "boundary_condition": walls, "key": 0}
+    run = lambda **more: flows.rotating_tracker(**options | more).track_particles(  # noqa: E731
         SEEDS, (0.0, 1.0), 20
     )
     whole = run()

@@ -124,7 +124,8 @@ class Replays:
         own = "jaxarc.utils.visualization"
         return report.Fragment(
             '<figure class="arc-replays" role="group" aria-label="Replays of episodes">'
-            f'<p class="arc-wait">The episodes appear here where scripts may run.</p>'
+            '<div class="arc-wait"><noscript>The episodes play here where scripts may run.'
+            "</noscript></div>"
             f"{data}{caption}</figure>",
             (
                 report.Asset.load("transport.css"),

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+import worldloom as wl
 from jaxtrace._config import as_float
 from jaxtrace._errors import BoundaryError
 from worldloom import compiled
@@ -46,22 +47,36 @@ class Boundary(eqx.Module):
         """Whether slots of particles that left are used again."""
         return False
 
+    @property
+    def draws(self) -> bool:
+        """Whether it uses random numbers."""
+        return True
+
     @abc.abstractmethod
     def apply(self, old: Float[Array, "dim n"], new: Float[Array, "dim n"], draw: Draw) -> Landing:
         """Where a step from `old` to `new` ends."""
 
-    def __call__(self, positions: Any) -> Float[Array, "n dim"]:
-        """Where particles at `positions`, `[N, dim]`, are put."""
+    def __call__(self, positions: Any, *, key: int | None = None) -> Float[Array, "n dim"]:
+        """Where particles at `positions`, `[N, dim]`, are put.
+
+        An inlet draws places for those that left: others at each call, the same for the same `key`.
+        """
         positions = np.asarray(positions)
         if positions.ndim != 2 or positions.shape[1] not in (2, 3):
             raise BoundaryError(
                 f"positions has shape {list(positions.shape)}; expected [N, 2] or [N, 3]"
             )
-        return _apply(self, as_float(positions.T)).T
+        seed = wl.fresh_seed() if key is None else key
+        return _apply(self, as_float(positions.T), jax.random.key(seed)).T
 
 
 class NoBoundary(Boundary):
     """Steps end where they lead."""
+
+    @property
+    def draws(self) -> bool:
+        """No."""
+        return False
 
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
@@ -77,6 +92,11 @@ class Composed(Boundary):
     def reseeds(self) -> bool:
         """Whether one of the parts does."""
         return any(part.reseeds for part in self.parts)
+
+    @property
+    def draws(self) -> bool:
+        """Whether one of the parts does."""
+        return any(part.draws for part in self.parts)
 
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
@@ -97,7 +117,7 @@ def landing(x: Float[Array, "dim n"]) -> Landing:
 
 
 @compiled
-def _apply(boundary: Boundary, x: Array) -> Array:
+def _apply(boundary: Boundary, x: Array, key: Array) -> Array:
     n = x.shape[1]
-    draw = Draw(jax.random.key(0), jnp.arange(n, dtype=jnp.int32), jnp.int32(0))
+    draw = Draw(key, jnp.arange(n, dtype=jnp.int32), jnp.int32(0))
     return boundary.apply(x, x, draw).x

@@ -48,6 +48,11 @@ class BoxBoundary(Boundary):
         self.low, self.high = as_float(corners[0]), as_float(corners[1])
         self.lower, self.upper = tuple(lower), tuple(upper)
 
+    @property
+    def draws(self) -> bool:
+        """No."""
+        return False
+
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
         x = self._folded(new)

@@ -63,6 +63,11 @@ class InletBoundary(Boundary):
         """Yes."""
         return True
 
+    @property
+    def draws(self) -> bool:
+        """Yes, but for places on a grid."""
+        return self.distribution != "grid"
+
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
         x, status, _ = self.walls.apply(old, new, draw)

@@ -29,6 +29,11 @@ class RoundBoundary(Boundary):
     rule: str = eqx.field(static=True)
     inside: bool = eqx.field(static=True)
 
+    @property
+    def draws(self) -> bool:
+        """No."""
+        return False
+
     def apply(self, old, new, draw) -> Landing:
         """See `Boundary.apply`."""
         away = [new[i] - self.centre[i] for i in self.across]

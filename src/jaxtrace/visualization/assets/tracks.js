@@ -32,12 +32,6 @@
   }
   const statusMap = () => Uint32Array.from({ length: 256 }, (_, i) => word(rgb(STATUS[i >> 4] ?? "#ffffff")));
 
-  async function unpack(text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   // The arrays that `_pack.py` wrote, as the painters want them.
   function read(bytes, about) {
     const { count, dim } = about, frames = about.times.length, size = frames * count;
@@ -84,10 +78,10 @@
     return [box, select];
   }
 
-  async function start(figure) {
+  function start(figure) {
     const about = JSON.parse(figure.querySelector(".about").textContent);
     const data = figure.querySelector(".data");
-    const tracks = read(await unpack(data.textContent), about);
+    const tracks = read(loom.unpack(data.textContent), about);
     data.remove();
     const frames = tracks.frames, camera = loom.tracksCamera(about);
     const stage = figure.querySelector(".tracks-stage");
@@ -144,7 +138,15 @@
       const next = Math.min(k + 1, frames - 1);
       return about.times[k] + (about.times[next] - about.times[k]) * part;
     };
-    const label = (index) => `t = ${loom.number(timeAt(index), span)}`;
+    // Dates: of any moment where the calendar is the browser's own, else those of records.
+    const shown = span < 600 ? 19 : 16;
+    const dateAt = (index) => {
+      if (about.dates === null) return null;
+      if (about.start === null) return about.dates[Math.floor(index / STEPS)];
+      const moment = new Date(about.start + 1000 * (timeAt(index) - about.times[0]));
+      return moment.toISOString().slice(0, shown).replace("T", " ");
+    };
+    const label = (index) => dateAt(index) ?? `t = ${loom.number(timeAt(index), span)}`;
     function draw(index) {
       look.frame = Math.floor(index / STEPS);
       look.part = (index % STEPS) / STEPS;
@@ -299,6 +301,21 @@
       refresh();
     }, { passive: false });
 
+    // On paper there is no card: its picture is copied to the canvas below, which is printed as it is.
+    figure.print = (printing) => {
+      render();
+      canvas.hidden = printing;
+      stage.style.height = printing ? "auto" : "";
+      stage.style.aspectRatio = printing ? `${camera.width} / ${camera.height}` : "";
+      if (!printing) return;
+      const context = under.getContext("2d");
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.drawImage(canvas, 0, 0);
+      context.globalCompositeOperation = "destination-over";
+      context.fillStyle = "#0b1220";
+      context.fillRect(0, 0, under.width, under.height);
+      context.globalCompositeOperation = "source-over";
+    };
     describe();
     resize();
     new ResizeObserver(resize).observe(stage);
@@ -316,12 +333,5 @@
     figure.dataset.state = "failed";
   }
 
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      start(target).catch((error) => fail(target, error));
-    }
-  }, { rootMargin: "400px" });
-  for (const figure of document.querySelectorAll("figure.tracks")) observer.observe(figure);
+  loom.whenSeen(document.querySelectorAll("figure.tracks"), "400px", start, fail);
 })();

@@ -197,8 +197,12 @@
   loom.number = function (value, range) {
     if (Math.abs(value) < 1e-9 * range) return "0";
     const largest = Math.max(Math.abs(value), range);
-    if (largest >= 1e6 || largest < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e");
+    if (largest >= 1e12 || largest < 1e-3) {
+      const digits = Math.min(2 + Math.max(Math.ceil(Math.log10(largest / range)), 0), 15);
+      return value.toExponential(digits).replace(/\.?0+e/, "e");
+    }
     const digits = Math.min(Math.max(2 - Math.floor(Math.log10(range)), 0), 8);
-    return String(Number(value.toFixed(digits)));
+    if (largest < 1e6) return String(Number(value.toFixed(digits)));
+    return Number(value.toFixed(digits)).toLocaleString("en", { maximumFractionDigits: digits });
   };
 })();

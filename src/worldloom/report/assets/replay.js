@@ -1,12 +1,6 @@
 "use strict";
 // Turns every figure.replay into a player when it comes near the screen.
 (() => {
-  async function unpack(text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   function undoDifferences(frames, size) {
     for (let i = size; i < frames.length; i++) frames[i] += frames[i - size];
   }
@@ -52,10 +46,10 @@
     controls.append(button);
   }
 
-  async function start(figure) {
+  function start(figure) {
     const about = JSON.parse(figure.querySelector(".about").textContent);
     const data = figure.querySelector(".frames");
-    const frames = await unpack(data.textContent);
+    const frames = worldloom.unpack(data.textContent);
     data.remove();
     undoDifferences(frames, about.width * about.height * (about.palette ? 1 : 3));
 
@@ -95,12 +89,5 @@
     figure.dataset.state = "failed";
   }
 
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      start(target).catch((error) => fail(target, error));
-    }
-  }, { rootMargin: "600px" });
-  for (const figure of document.querySelectorAll("figure.replay")) observer.observe(figure);
+  worldloom.whenSeen(document.querySelectorAll("figure.replay"), "600px", start, fail);
 })();

@@ -25,12 +25,6 @@
     return element;
   }
 
-  async function unpack(text) {
-    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   // Four planes of bytes, lowest first, as numbers.
   function floats(bytes, at, count) {
     const joined = new DataView(new ArrayBuffer(4));
@@ -452,9 +446,9 @@
     const browser = { about, figure, index: -1, marking: false, player: null, name: `arc${figures++}` };
     const table = about.episodes;
 
-    async function load(index) {
+    function load(index) {
       if (!memory.has(index)) {
-        const [episode, task] = await Promise.all([unpack(episodes[index]), unpack(tasks[table.task[index]])]);
+        const [episode, task] = [episodes[index], tasks[table.task[index]]].map(worldloom.unpack);
         memory.set(index, [readEpisode(episode, table.length[index] + 1, table.rows[index], table.columns[index]), readTask(task)]);
         if (memory.size > KEPT) memory.delete(memory.keys().next().value);
       }
@@ -462,12 +456,11 @@
     }
     const wait = make("div", "arc-view arc-card");
     const list = listOf(browser);
-    browser.pick = async (index) => {
+    browser.pick = (index) => {
       if (index === browser.index) return;
       browser.index = index;
       list.render();
-      const loaded = await load(index);
-      if (browser.index !== index) return; // another one was picked meanwhile
+      const loaded = load(index);
       const playing = browser.player?.playing ?? false;
       const speed = figure.querySelector(".transport select")?.value;
       const focused = figure.querySelector(".arc-view").contains(document.activeElement);
@@ -491,7 +484,7 @@
     });
     figure.querySelector(".arc-wait").replaceWith(wait, list.pick);
     list.filter();
-    return browser.pick(about.first);
+    browser.pick(about.first);
   }
 
   function fail(figure, error) {
@@ -500,12 +493,5 @@
     figure.dataset.state = "failed";
   }
 
-  const observer = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      Promise.resolve().then(() => start(target)).catch((error) => fail(target, error));
-    }
-  }, { rootMargin: "600px" });
-  for (const figure of document.querySelectorAll("figure.arc-replays")) observer.observe(figure);
+  worldloom.whenSeen(document.querySelectorAll("figure.arc-replays"), "600px", start, fail);
 })();
