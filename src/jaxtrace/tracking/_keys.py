@@ -38,9 +38,9 @@ def resolve(key: Any, *, chance: bool) -> tuple[Array, int | None]:
 
 
 def recall(tracker: Tracker, checkpoint: wl.Checkpoint | str | Path, *, resume: bool) -> Any:
-    """A tracker with the key of the run that goes on, if it drew one, and the checkpoint to give it.
+    """A tracker with the key of the run that goes on, if it drew its own, and a checkpoint.
 
-    The number of the key is kept with the run.
+    The checkpoint keeps the number of the key with the run.
     """
     if not isinstance(checkpoint, wl.Checkpoint):
         checkpoint = wl.Checkpoint(checkpoint)
