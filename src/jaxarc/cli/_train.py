@@ -72,7 +72,7 @@ class Train:
     seed: int = 0
     """Decides the network, tasks and actions."""
 
-    checkpoint: Annotated[Path | None, OutputFolder()] = None
+    checkpoint: Annotated[Path | None, OutputFolder(parents=True)] = None
     """A folder to save the run in. A run that finds itself there goes on."""
 
     save_seconds: float = 60.0
