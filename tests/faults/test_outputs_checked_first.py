@@ -102,6 +102,10 @@ def _paths(cls: type, prefix: str) -> Iterator[tuple[str, object]]:
 
 @pytest.mark.parametrize(("name", "option", "mark"), OUTPUTS)
 def test_a_missing_folder_stops_it(name, option, mark, capsys):
+    if option == "checkpoint":  # the one exception
+        Path("file").touch()
+        assert "'file' is a file" in refused(words_for(name, option, "file/x/y"), capsys)[-400:]
+        return
     for ending in endings(name, mark):
         told = refused(words_for(name, option, f"nodir/x{ending}"), capsys)
         assert "there is no folder 'nodir'" in told
@@ -130,7 +134,8 @@ def test_a_place_that_cannot_be_written_stops_it(name, option, mark, capsys):
         assert "/proc/x" in told
         refused(words_for(name, option, "y" * 250 + ending), capsys)
         Path("file").touch()
-        assert "no folder" in refused(words_for(name, option, f"file/x{ending}"), capsys)
+        told = refused(words_for(name, option, f"file/x{ending}"), capsys)
+        assert "no folder" in told or "is a file" in told
 
 
 @pytest.mark.parametrize(("name", "option", "mark"), OUTPUTS)

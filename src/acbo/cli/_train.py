@@ -83,7 +83,7 @@ class Train:
     surrogate: Path | None = None
     """Policy: the surrogate to look through, instead of the one in the package."""
 
-    checkpoint: Annotated[Path | None, OutputFolder()] = None
+    checkpoint: Annotated[Path | None, OutputFolder(parents=True)] = None
     """A folder to save the run in. A run that finds itself there goes on, bit for bit."""
 
     save_seconds: float = 60.0

@@ -85,7 +85,7 @@ class Train:
     seed: int | None = None
     """Decides the network, tasks and actions; left out, a fresh one, which is printed."""
 
-    checkpoint: Annotated[Path | None, OutputFolder()] = None
+    checkpoint: Annotated[Path | None, OutputFolder(parents=True)] = None
     """A folder to save the run in. A run that finds itself there goes on; more updates prolong
     it."""
 

@@ -94,7 +94,7 @@ class Run(Clock, Flow):
     window: int | None = None
     """Hold so many slices of the flow in memory at a time, and read others as they are needed."""
 
-    checkpoint: Annotated[Path | None, OutputFolder()] = None
+    checkpoint: Annotated[Path | None, OutputFolder(parents=True)] = None
     """A folder to save the run in. A run that finds itself there goes on, alone or with up to
     eight processes."""
 

@@ -2,7 +2,7 @@
 
 One rule for all commands: what is named is made or replaced, and the folder that it goes into must
 be there; a name with a typo makes no folder. Where a command chose the place itself (the default of
-an option), it makes the folders on the way.
+an option), and for checkpoints, it makes the folders on the way.
 """
 
 from __future__ import annotations
@@ -59,9 +59,16 @@ class OutputFile:
 
 @dataclasses.dataclass(frozen=True)
 class OutputFolder:
-    """Marks an option that names a folder to write into: it is made if it is not there."""
+    """Marks an option that names a folder to write into: it is made if it is not there.
+
+    **Arguments:**
+
+    - `room`: as for `OutputFile`.
+    - `parents`: make the folders on the way too, for what belongs to the program: a checkpoint.
+    """
 
     room: int = _MIB
+    parents: bool = False
 
     def check(self, path: Path) -> None:
         """Refuse a path at which there could be no such folder."""
@@ -96,7 +103,8 @@ def check_outputs(config: Any) -> None:
         try:
             if os.path.realpath(path) in read:
                 raise OutputError(f"{str(path)!r} is also what is read; name another file")
-            if chosen and not path.parent.is_dir():
+            strict = chosen and not getattr(mark, "parents", False)
+            if strict and not path.parent.is_dir():
                 raise OutputError(
                     f"there is no folder {str(path.parent)!r} for {path.name!r}; make it first, or "
                     "correct its name"
@@ -142,7 +150,10 @@ def _inputs(config: Any) -> Iterator[Path]:
 
 def _standing(path: Path) -> Path:
     """The nearest folder above a path that exists."""
-    return next((folder for folder in path.absolute().parents if folder.is_dir()), Path("/"))
+    found = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
+    if not found.is_dir():
+        raise OutputError(f"{str(found)!r} is a file, and a folder is needed there")
+    return found
 
 
 def _try(path: Path) -> None:
