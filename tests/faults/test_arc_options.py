@@ -25,7 +25,8 @@ from jaxarc.envs import (
     batch_step,
 )
 from jaxarc.training import PPOConfig
-from worldloom import cli
+from jaxarc.utils.visualization import MemorySettings
+from worldloom import WorldloomError, cli
 
 ENVIRONMENT = (
     EnvironmentConfig,
@@ -248,6 +249,15 @@ def test_the_shell_gives_a_sentence(words, said, capsys):
     assert said in error
     assert "Traceback" not in error
     assert "EnvironmentConfig" not in error
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"max_cache_mb": x} for x in (math.nan, -1.0, math.inf, 501.0)] + [{"max_total_mb": 1.0}],
+)
+def test_limits_of_memory_are_checked(bad):
+    with pytest.raises(WorldloomError, match=next(iter(bad))):
+        MemorySettings(**bad)
 
 
 def test_small_made_up_tasks_are_checked():
