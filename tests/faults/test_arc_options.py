@@ -25,7 +25,8 @@ from jaxarc.envs import (
     batch_step,
 )
 from jaxarc.training import PPOConfig
-from worldloom import cli
+from jaxarc.utils.visualization import MemorySettings
+from worldloom import WorldloomError, cli
 
 ENVIRONMENT = (
     EnvironmentConfig,
@@ -226,19 +227,19 @@ def test_hyper_parameters_are_numbers_in_their_range(name):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--operations", "35"], "--operations (35,)"),
-        (["--operations", "1", "1"], "--operations (1, 1)"),
-        (["--operations", "99"], "--operations (99,)"),
+        (["--operations", "35"], "--operations=(35,)"),
+        (["--operations", "1", "1"], "--operations=(1, 1)"),
+        (["--operations", "99"], "--operations=(99,)"),
         (["--operations", "-3"], "--operations"),
-        (["--learning-rate", "nan"], "--learning-rate nan"),
-        (["--learning-rate", "-1"], "--learning-rate -1"),
-        (["--entropy-weight", "inf"], "--entropy-weight inf"),
-        (["--episode-steps", "0"], "--episode-steps 0"),
-        (["--demos", "11"], "--demos 11"),
-        (["--demos", "-1"], "--demos -1"),
-        (["--worlds", "-4"], "--worlds -4"),
-        (["--updates", "0"], "--updates 0"),
-        (["--minibatches", "0"], "--minibatches 0"),
+        (["--learning-rate", "nan"], "--learning-rate=nan"),
+        (["--learning-rate", "-1"], "--learning-rate=-1"),
+        (["--entropy-weight", "inf"], "--entropy-weight=inf"),
+        (["--episode-steps", "0"], "--episode-steps=0"),
+        (["--demos", "11"], "--demos=11"),
+        (["--demos", "-1"], "--demos=-1"),
+        (["--worlds", "-4"], "--worlds=-4"),
+        (["--updates", "0"], "--updates=0"),
+        (["--minibatches", "0"], "--minibatches=0"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
@@ -248,6 +249,15 @@ def test_the_shell_gives_a_sentence(words, said, capsys):
     assert said in error
     assert "Traceback" not in error
     assert "EnvironmentConfig" not in error
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"max_cache_mb": x} for x in (math.nan, -1.0, math.inf, 501.0)] + [{"max_total_mb": 1.0}],
+)
+def test_limits_of_memory_are_checked(bad):
+    with pytest.raises(WorldloomError, match=next(iter(bad))):
+        MemorySettings(**bad)
 
 
 def test_small_made_up_tasks_are_checked():

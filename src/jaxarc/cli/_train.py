@@ -138,7 +138,7 @@ def _as_options() -> Iterator[None]:
         if error.option is None:
             raise UsageError(str(error)) from error
         option = words.get(error.option, error.option).replace("_", "-")
-        raise UsageError(f"--{option} {error.reason}") from error
+        raise UsageError(f"--{option}={error.reason}") from error
 
 
 def run(config: Train) -> None:

@@ -58,8 +58,8 @@ def check_range(config: Any, name: str, low: int, high: int | None = None) -> No
     """An integer, none of them `True` or `1.0`."""
     value = getattr(config, name)
     if type(value) is not int or value < low or (high is not None and value > high):
-        between = f"{low} to {high}" if high is not None else f"that is {low} or more"
-        refuse(config, name, f"an integer {between}")
+        between = f"{low} or more, an integer" if high is None else f"an integer {low} to {high}"
+        refuse(config, name, between)
 
 
 def check_bool(config: Any, name: str) -> None:

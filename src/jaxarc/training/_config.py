@@ -59,10 +59,13 @@ class PPOConfig:
         if self.worlds % parts:
             below = self.worlds // parts * parts
             near = f"{below} or {below + parts}" if below else f"{parts}"
-            raise ConfigError(
-                f"worlds={self.worlds}: {devices} device(s) with minibatches={self.minibatches} "
+            reason = (
+                f"{self.worlds}: {devices} device(s) with minibatches={self.minibatches} "
                 f"each need a multiple of {parts}; the nearest: {near}"
             )
+            error = ConfigError(f"worlds={reason}")
+            error.option, error.reason = "worlds", reason
+            raise error
 
     def optimiser(self) -> optax.GradientTransformation:
         """Adam behind a clip of the gradient's norm."""

@@ -197,7 +197,7 @@ def test_draws_follow_the_probabilities():
     ("options", "words"),
     [
         ({"worlds": 10, "minibatches": 4}, "worlds=10.* multiple of 4; the nearest: 8 or 12"),
-        ({"updates": 0}, "updates=0: expected 1 or more"),
+        ({"updates": 0}, "updates=0.: expected 1 or more"),
         ({"clip_ratio": 1.5}, "clip_ratio=1.5"),
         ({"discount": 2.0}, "discount=2.0"),
     ],

@@ -59,7 +59,8 @@ class Replays:
         """The episodes on the page."""
         chosen = self.recording.episodes[:MOST] if self.episodes is None else tuple(self.episodes)
         if not chosen:
-            raise RecordingError("there are no episodes to show: none was chosen or recorded")
+            what = "none was chosen" if self.recording.steps else "the recording has no steps"
+            raise RecordingError(f"there are no episodes to show: {what}")
         self.recording.own(chosen)
         return chosen
 

@@ -7,12 +7,14 @@ import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
+from jaxarc.envs._options import check_bool, check_choice, check_kind, check_number
 from worldloom import config
 from worldloom._errors import WorldloomError
 
 LEVELS = ("off", "minimal", "debug_standard", "debug_full")
+Level = Literal["off", "minimal", "standard", "full"]
 
 
 class SettingsError(WorldloomError, ValueError):
@@ -33,8 +35,12 @@ class MemorySettings:
     """Write recordings small. Without it they are written in less time."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.max_cache_mb <= self.max_total_mb:
-            raise ValueError(
+        for name in ("max_cache_mb", "max_total_mb"):
+            check_number(self, name, low=0.0)
+        check_bool(self, "lazy_loading")
+        check_bool(self, "compression")
+        if self.max_cache_mb > self.max_total_mb:
+            raise SettingsError(
                 f"max_cache_mb is {self.max_cache_mb}; expected 0 to max_total_mb, "
                 f"which is {self.max_total_mb}"
             )
@@ -44,7 +50,7 @@ class MemorySettings:
 class DebugSettings:
     """What is shown while a rollout runs, and how."""
 
-    level: Literal["off", "minimal", "standard", "full"] = "minimal"
+    level: Level = "minimal"
     """`off`: nothing at all, the program is that of `rollout`. `minimal`: episodes are
     recorded. `standard`: the first world is also shown on the terminal, its grid every
     hundredth step and a line at the end of each episode. `full`: its grid at every step."""
@@ -53,6 +59,12 @@ class DebugSettings:
     performance_monitoring: bool = True
     """Print what the callbacks cost, at the end."""
     memory_management: MemorySettings = MemorySettings()
+
+    def __post_init__(self) -> None:
+        check_choice(self, "level", get_args(Level))
+        check_bool(self, "async_logging")
+        check_bool(self, "performance_monitoring")
+        check_kind(self, "memory_management", MemorySettings)
 
     @property
     def period(self) -> int:
@@ -65,6 +77,9 @@ class WatchSettings:
     """Everything about watching, as in `conf/visualization/*.yaml`."""
 
     debug: DebugSettings = DebugSettings()
+
+    def __post_init__(self) -> None:
+        check_kind(self, "debug", DebugSettings)
 
 
 @dataclass(frozen=True)
