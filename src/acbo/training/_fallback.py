@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from acbo._errors import AcboWarning
 from acbo.training._examples import create_test_batch, create_test_model, test_config
-from acbo.training._losses import kl_divergence_loss, kl_divergence_loss_jax
+from acbo.training._losses import kl_divergence_loss_jax
 from acbo.training._model import ParentSetModel
 from acbo.training._step import SurrogateTrainStep, create_adaptive_train_step
 
