@@ -185,8 +185,8 @@ def test_the_network_runs_uncompiled_on_two_variables():
 def test_the_validator_tries_a_loss_and_a_model_too():
     """A step that falls back for optimizers only was good before."""
 
-    def for_optimizers_only(model, optimizer, loss_fn, **options):
-        step = create_adaptive_train_step(model, optimizer, loss_fn, **options)
+    def for_optimizers_only(model, optimizer, **options):
+        step = create_adaptive_train_step(model, optimizer, **options)
         step.gradient_by_example = None
         return step
 

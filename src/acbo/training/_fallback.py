@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from acbo._errors import AcboWarning
 from acbo.training._examples import create_test_batch, create_test_model, test_config
-from acbo.training._losses import kl_divergence_loss, kl_divergence_loss_jax
+from acbo.training._losses import kl_divergence_loss_jax
 from acbo.training._model import ParentSetModel
 from acbo.training._step import SurrogateTrainStep, create_adaptive_train_step
 
@@ -62,16 +62,22 @@ def validate_fallback_behavior(
     expected, _, numbers = good(params, opt_state, batch, key)
     looking = _ModelThatLooks(model.config, model.max_parent_size, model)
     problems, reasons, differences = [], [], [0.0]
-    for part, broken in (
-        ("optimizer", (model, optax.chain(_looks_at_values(), optax.sgd(0.1)), kl_divergence_loss)),
-        ("loss", (model, optax.sgd(0.1), _loss_that_looks)),
-        ("model", (looking, optax.sgd(0.1), kl_divergence_loss)),
+    for part, model_of_part, optimizer, options in (
+        ("optimizer", model, optax.chain(_looks_at_values(), optax.sgd(0.1)), {}),
+        ("loss", model, optax.sgd(0.1), {"loss_fn": _loss_that_looks}),
+        ("model", looking, optax.sgd(0.1), {}),
     ):
-        step = create_step(*broken, config=test_config, use_jax_compilation=True)
-        opt_state = broken[1].init(params)
+        opt_state = optimizer.init(params)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
+                step = create_step(
+                    model_of_part,
+                    optimizer,
+                    config=test_config,
+                    use_jax_compilation=True,
+                    **options,
+                )
                 found, _, metrics = step(params, opt_state, batch, key)
                 step(params, opt_state, batch, key)
             except Exception as error:

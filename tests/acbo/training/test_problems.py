@@ -121,7 +121,9 @@ def test_progressive_learning_learns_and_tells_its_seconds(caplog):
     step = create_jax_surrogate_train_step(tiny_model.TinyModel(), optax.adam(0.05), config=config)
     scms = [generate_scm_for_difficulty("easy", seed=s) for s in (1, 2)]
     with caplog.at_level(logging.INFO, logger="acbo.training"):
-        done = optimized_progressive_learning(scms, config, step=step, difficulties=["easy"])
+        done = optimized_progressive_learning(
+            scms, config, step=step, difficulties=["easy"], key=KEY
+        )
     loss = done.metrics["easy"]["total_loss"]
     assert loss.shape == (60,)
     assert loss[-10:].mean() < 0.9 * loss[:5].mean()
@@ -129,11 +131,11 @@ def test_progressive_learning_learns_and_tells_its_seconds(caplog):
     assert done.seconds["easy"] >= done.compile_seconds["easy"] >= 0
     # Another length is the same program (records are kept in powers of two).
     longer = dataclasses.replace(config, max_epochs=64)
-    again = optimized_progressive_learning(scms, longer, step=step, difficulties=["easy"])
+    again = optimized_progressive_learning(scms, longer, step=step, difficulties=["easy"], key=KEY)
     np.testing.assert_array_equal(again.metrics["easy"]["total_loss"][:60], loss)
     assert again.compile_seconds["easy"] == 0
     spread = optimized_progressive_learning(
-        scms, config, step=step, difficulties=["easy"], devices=mesh.worlds_mesh()
+        scms, config, step=step, difficulties=["easy"], devices=mesh.worlds_mesh(), key=KEY
     )
     for name, rows in done.metrics["easy"].items():
         np.testing.assert_allclose(spread.metrics["easy"][name], rows, rtol=1e-3, err_msg=name)

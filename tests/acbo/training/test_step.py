@@ -102,7 +102,7 @@ def test_metrics_are_those_of_the_batch(step):
     assert metrics["predicted_entropy"] == pytest.approx(np.mean(entropy), abs=1e-5)
     assert metrics["expert_entropy"] == pytest.approx(0.6108643, abs=1e-5)
     assert metrics["mean_expert_accuracy"] == 0.5
-    assert metrics["learning_rate"] == pytest.approx(1e-3)
+    assert metrics["learning_rate"] == pytest.approx(0.01)
     assert metrics["step_time"] > 0
 
 
