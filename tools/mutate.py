@@ -5,7 +5,7 @@
 A change is an operator, a comparison, a constant, a sign, a dropped `not`, or swapped branches; not
 in annotations, docstrings, messages or decorators. All happens in a copy of the project. A warm
 process with JAX imported forks for each change. Tests that ran the changed line before go first.
-What no test noticed is listed as `file:line  old -> new`. Linux and macOS.
+What no test noticed is listed as `file:line  old -> new`. Python 3.12 or newer, Linux or macOS.
 """
 
 from __future__ import annotations
@@ -265,6 +265,8 @@ def main() -> None:
     parser.add_argument("--tests", nargs="*", default=[], help="tests beside those of the room")
     parser.add_argument("--only", nargs="*", default=[], help="only changes that hold this text")
     given = parser.parse_args()
+    if sys.version_info < (3, 12):
+        sys.exit("tools/mutate.py watches lines with sys.monitoring: it needs Python 3.12 or newer")
     room = (ROOT / given.room).resolve()
     files = sorted(room.glob("*.py")) if room.is_dir() else [room]
     everything = [change for path in files for change in changes_of(path, ROOT)]

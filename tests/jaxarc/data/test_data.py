@@ -199,6 +199,15 @@ def test_filters(agi1):
         agi1.subset("easy")
 
 
+def test_a_part_is_from_nothing_to_everything_and_no_more(agi1):
+    for fraction in (0.0, 1.0):
+        first, rest = agi1.split(fraction, seed=0)
+        assert (len(first), len(rest)) == (fraction * len(agi1), (1 - fraction) * len(agi1))
+    for fraction in (-0.01, 1.01):
+        with pytest.raises(ValueError, match=f"0 ... 1, got {fraction}"):
+            agi1.split(fraction, seed=0)
+
+
 def test_split_is_a_partition_that_the_seed_decides(agi1):
     first, second = agi1.split(0.75, seed=3)
     assert (len(first), len(second)) == (300, 100)

@@ -1,16 +1,20 @@
-"""Every number of a configuration: the ends of its range are taken, what is beyond is refused."""
+"""Numbers of a configuration have ends; the parts of a random action are drawn apart."""
 
 from __future__ import annotations
 
+import jax
+import numpy as np
 import pytest
 
 from jaxarc.envs import (
     ConfigError,
     EnvironmentConfig,
+    JaxArcConfig,
     ObservationConfig,
     UnifiedActionConfig,
     UnifiedDatasetConfig,
 )
+from jaxarc.envs._environment import random_action
 
 RANGES = [
     (EnvironmentConfig, "max_episode_steps", 1, 65_535),
@@ -36,3 +40,12 @@ def test_the_last_operation_is_one_and_the_next_is_none():
     for value in (-1, 42):
         with pytest.raises(ConfigError, match="ids 0 to 41"):
             UnifiedActionConfig(allowed_operations=(0, value))
+
+
+@pytest.mark.parametrize("kind", ["point", "bbox"])
+def test_the_places_of_random_actions_are_drawn_apart(kind):
+    config = JaxArcConfig(action=UnifiedActionConfig(selection_format=kind))
+    action = random_action(config, 4000, jax.random.key(0))
+    places = [np.asarray(leaf) for leaf in jax.tree.leaves(action)]
+    together = np.corrcoef(np.stack(places).astype(float))
+    np.testing.assert_allclose(together, np.eye(len(places)), atol=0.08)

@@ -274,3 +274,10 @@ def test_bins_list_every_box_that_touches_them():
     for place, first, length in zip(places, np.asarray(start), np.asarray(count), strict=True):
         listed = set(np.asarray(bins.entries)[first : first + length].tolist())
         assert set(np.flatnonzero(((low <= place) & (place <= high)).all(axis=1))) <= listed
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_a_corner_that_is_just_not_there_is_named(index):
+    points = np.concatenate([np.zeros((1, 3)), np.eye(3)])
+    with pytest.raises(FieldError, match=rf"cells\[0, 3\] = {index}, but there are 4 points"):
+        jt.TetField(np.zeros((1, 4, 3)), points, np.array([[0, 1, 2, index]]))
