@@ -93,7 +93,7 @@ def test_tracks_are_those_of_a_field_that_keeps_nothing(monkeypatch):
     streamed = jt.StructuredField(Stream(lambda i: data[i], window=3), axes, TIMES)
 
     def tracks(field, **options):
-        tracker = jt.create_tracker(field=field, **options)
+        tracker = jt.create_tracker(field=field, key=0, **options)
         return np.asarray(tracker.track_particles(seeds, (0.0, 4.0), 100).positions)
 
     kept, of_parts, of_stream = tracks(whole), tracks(parts), tracks(streamed)
