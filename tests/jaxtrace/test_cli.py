@@ -63,6 +63,7 @@ def _here(monkeypatch, tmp_path):
 def test_run_writes_what_the_endings_say(files, tmp_path, capsys):
     words = ["trace", "run", str(files / "gyre.nc"), "--seeds.count", "50", "--n-timesteps", "40"]
     words += ["--scalars", "temperature", "--boundary", "reflective", "--save-every", "10"]
+    (tmp_path / "a").mkdir()
     names = ["a/t.nc", "t.zarr", "t.pvd", "t.vtp", "t.html"]
     assert main([*words, "-o", *names]) == 0
     said = capsys.readouterr().out

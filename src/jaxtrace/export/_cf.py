@@ -18,6 +18,7 @@ from jaxtrace.export._place import ZARR_MARK, ExportError, check_place, ending
 from jaxtrace.fields import Frame
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._netcdf import check_netcdf
+from jaxtrace.io._zarr import checked_store
 from jaxtrace.tracking import Trajectory
 from worldloom._extras import import_extra
 from worldloom._reading import reading
@@ -292,7 +293,8 @@ def _opened(path: Path) -> Any:
         except DataError as error:
             raise ExportError(f"{path} cannot be read: {error}") from error
     with reading(path, "NetCDF" if kind == ".nc" else "Zarr", ExportError):
-        return xarray.open_dataset(path, engine=engine, decode_times=False)
+        place = path if kind == ".nc" else checked_store(path)
+        return xarray.open_dataset(place, engine=engine, decode_times=False)
 
 
 def _from_dataset(data: Any, path: Path) -> Trajectory:
@@ -316,6 +318,9 @@ def _from_dataset(data: Any, path: Path) -> Trajectory:
     kinds = tuple(name if name in ("longitude", "latitude") else "metres" for name in standard)
     clock = str(data["time"].attrs.get("units", ""))
     calendar = str(data["time"].attrs.get("calendar", "standard"))
+    unknown = set(np.unique(table("status")).tolist()) - {status.value for status in Status}
+    if unknown:
+        raise ExportError(f"{str(path)!r} has the status {unknown.pop()}, which means nothing")
     named = {*axes, *_TRACK, "status", "age", "speed", "velocity", "generation"}
     scalars = [n for n, v in data.variables.items() if n not in named and v.dims[:2] == _TRACK]
     return Trajectory(

@@ -21,6 +21,7 @@ from jaxtrace.io._netcdf import check_netcdf
 from jaxtrace.io._series import ZARR
 from jaxtrace.io._source import Slice
 from jaxtrace.io._units import rate
+from jaxtrace.io._zarr import checked_store
 from worldloom._extras import import_extra
 from worldloom._reading import reading
 from worldloom._way import way
@@ -391,6 +392,7 @@ def open_files(files: Sequence[Path]) -> tuple[str, list[tuple[str, Any]]]:
         if not zarr:
             check_netcdf(path, f"{path} (file {i})")
         with reading(f"{path} (file {i})", form, DataError):
-            dataset = xarray.open_dataset(path, decode_times=False, cache=False, **options)
+            place = checked_store(path) if zarr else path
+            dataset = xarray.open_dataset(place, decode_times=False, cache=False, **options)
         opened.append((str(path), dataset))
     return form, opened

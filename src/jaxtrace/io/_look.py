@@ -44,7 +44,7 @@ class _Looker:
         assert process.stdin is not None
         assert process.stdout is not None
         limit = SECONDS + path.stat().st_size / BYTES_PER_SECOND
-        print(json.dumps([kind, str(path), limit]), file=process.stdin, flush=True)
+        print(json.dumps([kind, str(path.absolute()), limit]), file=process.stdin, flush=True)
         if line := process.stdout.readline():
             answer = json.loads(line)
             if "error" in answer:
