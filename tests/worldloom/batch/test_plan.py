@@ -176,6 +176,19 @@ def test_one_item_that_does_not_fit_is_named_with_its_bytes():
         batch.plan(lambda x: x + 1, shape(1, 2**28), memory="1 GiB")
 
 
+def test_the_line_of_a_plan_goes_through_its_first_and_its_last_point():
+    found = batch.Plan(memory=1, largest=3, best=2, points=((1, 100), (2, 130), (3, 140)))
+    assert found.bytes_per_item == 20
+    assert found.fixed_bytes == 80
+    assert [found.bytes(size) for size in (1, 2, 3, 5)] == [100, 130, 140, 160]
+
+
+def test_one_item_is_tried_however_steep_the_way_down():
+    largest, points = find_largest(lambda size: size**30, 2)
+    assert largest == 1
+    assert points[0] == (1, 1)
+
+
 @hypothesis.given(
     fixed=st.integers(0, 10**8),
     first=st.integers(1, 10**6),
