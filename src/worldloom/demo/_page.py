@@ -66,8 +66,6 @@ def make_page(found: Findings, out: Path) -> report.Report:
 
 def commands_of(out: Path) -> list[tuple[str, str]]:
     """The commands that make the page in a folder, the first of them, and more."""
-    # A page is also read elsewhere, where a path of this machine means nothing.
-    out = Path(out.name) if out.is_absolute() else out
     return [
         (
             shlex.join(["worldloom", "demo", "--out", str(out)]),

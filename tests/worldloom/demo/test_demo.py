@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import subprocess
 import sys
@@ -96,7 +97,8 @@ def test_the_page_has_what_was_promised(left):
         assert words in text
     assert ("to compile, once" in text) != ("to load the program" in text)
     assert text.count('class="replay"') == 1
-    assert "worldloom demo --out out" in text.replace("<span>", "").replace("</span>", "")
+    shown = html.unescape(text.replace("<span>", "").replace("</span>", ""))
+    assert f"worldloom demo --out '{left}'" in shown
     about = json.loads(text.split('class="about">')[1].split("</script>")[0])
     assert about["count"] == SMALL.length + 1
     assert about["labels"][-1] == f"step {SMALL.length * _world.SUBSTEPS}"
