@@ -241,7 +241,7 @@ def test_what_is_known_of_a_run_can_be_read_back(tmp_path):
     assert (read.steps, read.length, read.version) == (12, 12, wl.__version__)
     wanted = {"seed": 3, "rate": 0.1, "names": ["a", "b"], "bad": "nan", "path": str(tmp_path)}
     assert read.config == wanted
-    assert "pytest" in read.command or "py" in read.command
+    assert read.command
     assert re.match(r"\d{4}-\d\d-\d\dT", read.began)
     with pytest.raises(wl.ResumeError, match=r"holds no run .*; its folders run may hold runs"):
         wl.read_run(tmp_path)

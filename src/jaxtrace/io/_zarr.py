@@ -45,8 +45,9 @@ def _store_class() -> Any:
             """See `zarr.abc.store.Store.get`."""
             found = await super().get(key, prototype, byte_range)
             metadata = key.rpartition("/")[2].startswith((".z", "zarr."))
-            whole = found is not None and byte_range is None
-            if whole and not metadata and self._ends_in_blosc(key):
+            if found is None or byte_range is not None or metadata:
+                return found
+            if self._ends_in_blosc(key):
                 check_chunk(found.to_bytes(), f"{self.root}, {key}")
             return found
 
