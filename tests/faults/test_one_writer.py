@@ -63,10 +63,8 @@ def test_a_folder_in_the_place_of_a_file_stays(name: str, tmp_path: Path):
     assert sorted(os.listdir(tmp_path)) == [name]
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "x.zarr"])
 def test_a_link_is_followed_and_a_device_is_left_alone(name: str, tmp_path: Path):
-    if name == "x.zarr":
-        pytest.skip("a folder")
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / name).write_text("old")
     (tmp_path / name).symlink_to(tmp_path / "far" / name)
