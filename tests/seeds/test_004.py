@@ -24,10 +24,11 @@ x, y, jax_loss = jnp.float32(1), jnp.float32(2), jnp.float32(0.5)
 
 class SmallModel(ParentSetModel):
     def init(self, key, *others, **options):
-        return {"score": jnp.zeros(3)}
+        return {"score": jnp.zeros(8)}
 
     def logits(self, params, x, variables, target, sets, real):
-        return jax.nn.log_softmax(sets.astype(jnp.float32) @ params["score"])
+        score = params["score"][: sets.shape[-1]]
+        return jax.nn.log_softmax(sets.astype(jnp.float32) @ score)
 
 key = jax.random.key(0)
 parent_sets = [[frozenset(), frozenset({"X0"})]] * 2

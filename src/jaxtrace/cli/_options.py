@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from worldloom._reading import reading
-from worldloom.cli import OutputFile, UsageError, check_room
+from worldloom.cli import OutputFile, UsageError, check_room, seed_or_fresh
 
 if TYPE_CHECKING:
     import numpy as np

@@ -62,8 +62,7 @@ def create_tracker(
     - `integrator_name`: `"euler"`, `"rk2"`, `"rk4"`, `"dopri5"` (adaptive), or an integrator.
     - `field`: the velocity, a field with as many components as dimensions.
     - `boundary_condition`: from `jaxtrace.tracking.boundary`; none by default.
-    - `batch_size`: how many particles run at once; all of them by default. Results do not depend
-        on it.
+    - `batch_size`: how many particles run at once, all by default; results are the same.
     - `record_velocities`: keep velocities beside positions.
     - `use_jax_jit`: `False` runs the same step without compiling it, for debugging. It is slow.
     - `static_compilation`, `use_scan_jit`, `device_put_inputs`: always so; `False` is refused.
@@ -386,11 +385,10 @@ class Tracker:
         lost = (status != Status.ALIVE) & (status != Status.WAITING)
         if lost.any():
             i = int(np.argmax(lost))
-            why = Status(int(status[i])).message
             place = [round(float(c), 6) for c in np.asarray(particles.x)[:, i]]
             warnings.warn(
                 f"{int(lost.sum())} of {len(status)} seeds do not start; the first is seed {i} at "
-                f"{place}: {why}",
+                f"{place}: {Status(int(status[i])).message}",
                 TraceWarning,
                 stacklevel=3,
             )

@@ -23,7 +23,7 @@ import sys
 import types
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 import jax
@@ -48,7 +48,6 @@ _PLACES = (
     jax.Device,
     types.ModuleType,
 )
-_OURS = ("worldloom", "jaxarc", "jaxtrace", "acbo")
 
 
 def facts_of(
@@ -262,10 +261,12 @@ def _name(thing: Any) -> str:
 
 def _installed(thing: Any) -> bool:
     """Whether a function or class belongs to a package, whose version stands for its code."""
-    name = thing.__module__ or ""
-    if name.partition(".")[0] in (*_OURS, *sys.stdlib_module_names) and name != "__main__":
-        return True
-    return "-packages" in (getattr(sys.modules.get(name), "__file__", None) or "")
+    root = (thing.__module__ or "").partition(".")[0]
+    if root == "__main__":
+        return False
+    file = getattr(sys.modules.get(root), "__file__", None) or ""
+    beside_us = Path(file).parent.parent == Path(__file__).parents[2]
+    return root in sys.stdlib_module_names or "-packages" in file or beside_us
 
 
 def _code_digest(code: types.CodeType) -> str:

@@ -120,9 +120,8 @@ def run(
         [`worldloom.ZarrSink`][]. With a checkpoint the default is a `NpySink` in its folder.
     - `progress`: `True` or a label for a bar; or an object with `start`, `update` and `stop`.
     - `checkpoint`: where and how often the run saves itself; see [`worldloom.Checkpoint`][].
-    - `resume`: go on from the newest checkpoint, bit for bit, if there is one. It must be of this
-        run: the same step, bound arrays, start, inputs, records and configuration. A larger
-        `length` prolongs it.
+    - `resume`: go on from the newest checkpoint of this same run, bit for bit, if there is one; a
+        larger `length` prolongs it.
     - `checks`: messages and functions of the state that are true where a world has failed: one
         value, or one for each world.
     - `on_fault`: what a failed check does. `"stop"` raises [`worldloom.FaultError`][] at that
@@ -364,9 +363,8 @@ class _Driver:
                 "call with resume=True goes on from there", "command goes on from there"
             )
         how = "" if asked == signal.SIGINT else f" by {asked.name}"
-        error = RunInterrupted(
-            f"interrupted{how} after {result.steps} of {self._length} steps; {where}"
-        )
+        done = f"{result.steps} of {self._length} steps"
+        error = RunInterrupted(f"interrupted{how} after {done}; {where}")
         error.result, error.signal = result, asked
         exit_with_signal(RunInterrupted)
         raise error
