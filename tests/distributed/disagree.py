@@ -1,12 +1,11 @@
 """Run by the tests as two processes, of which number 1 was told something else.
 
-`python disagree.py caught|length`
+`python disagree.py caught|length FOLDER`
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +39,7 @@ with mesh.joined(timeout=60) as first:
         "state": ({"length": 20}, step, jnp.zeros(4) + me),
         "on_fault": ({"length": 20, "on_fault": ("stop", "keep")[me]}, step, start),
     }
-    folder = tempfile.mkdtemp()
+    folder = sys.argv[2]
     for name, value in (("seed", me), ("learning_rate", 0.1 * me), ("names", ["a", "b"][:me])):
         saved = wl.Checkpoint(f"{folder}/run", config={name: value, "same": 1})
         told[name] = ({"length": 20, "checkpoint": saved}, step, start)

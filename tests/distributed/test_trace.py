@@ -42,6 +42,7 @@ def flow(tmp_path, monkeypatch):
 
 def test_two_processes_leave_the_tracks_of_one(flow, capfd):
     flow += ["--save-every", "10", "--diffusivity", "0.01", "--boundary", "absorbing"]
+    flow += ["--key", "7"]
     flow += ["--scalars", "salt", "--record-velocities"]
     assert main([*flow, "-o", "one.nc"]) == 0
     capfd.readouterr()
@@ -65,7 +66,7 @@ def same(one, other):
 def test_other_processes_finish_what_two_began(flow, capfd):
     """A worker is killed; one process goes on, and three do, each with the tracks of one."""
     np.save("seeds.npy", np.random.default_rng(0).uniform(-0.9, 0.9, (50, 2)))
-    flow += ["--save-every", "5", "--diffusivity", "0.01"]
+    flow += ["--save-every", "5", "--diffusivity", "0.01", "--key", "7"]
     assert main([*flow, "-o", "one.nc"]) == 0
     stopped = [*flow, "--checkpoint", "run", "--save-seconds", "0"]
     assert launch("trace_run.py", "3", *stopped, "-o", "two.nc") == 128 + signal.SIGKILL
@@ -84,7 +85,7 @@ def test_other_processes_finish_what_two_began(flow, capfd):
 def test_a_checkpoint_of_another_run_is_refused(flow, capfd):
     assert main([*flow, "--checkpoint", "run", "-o", "one.nc"]) == 0
     assert main([*flow[:-1], "31", "--checkpoint", "run", "-o", "two.nc"]) != 0
-    assert "of another run" in capfd.readouterr().err
+    assert "--n-timesteps" in capfd.readouterr().err
 
 
 def test_more_processes_than_parts_are_refused(monkeypatch):

@@ -16,6 +16,7 @@ RESULTS = {
     "worldloom.bench._gate.GateResult": "what a comparison of benchmarks returns",
     "worldloom.bench._result.Timing": "what a benchmark returns",
     "worldloom.compile._count.Compiles": "what `count_compiles` gives",
+    "acbo.evaluation._discovery.DiscoveryScores": "what an evaluation returns",
     "acbo.report._recording.Recording": "what is recorded of a run, for a page and for the caller",
     "acbo.training._progressive.ProgressiveResult": "what a training returns",
 }

@@ -12,9 +12,12 @@ HERE = Path(__file__).parent.parent / "distributed"
 LAUNCH = [sys.executable, "-m", "worldloom.cli", "launch", "-n", "2", "--", sys.executable]
 
 
-def test_each_difference_is_named_in_every_process():
+def test_each_difference_is_named_in_every_process(tmp_path):
     done = subprocess.run(
-        [*LAUNCH, str(HERE / "disagree.py"), "caught"], capture_output=True, text=True, timeout=120
+        [*LAUNCH, str(HERE / "disagree.py"), "caught", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert "] ran " not in done.stdout

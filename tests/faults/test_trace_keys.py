@@ -62,8 +62,8 @@ def test_where_nothing_is_drawn_there_is_no_key(boundary):
 def test_keys_of_jax_and_numbers_are_taken_and_others_named():
     assert np.array_equal(walk(key=jax.random.key(3)).positions, walk(key=3).positions)
     assert walk(key=0).report.key == 0
-    for key in (-1, 1.5, "a", True, 2**64):
-        with pytest.raises(TrackError, match="expected a whole number from 0 up"):
+    for key in (-1, 1.5, "a", True, 2**32, 2**64):
+        with pytest.raises(TrackError, match="expected a whole number from 0 to"):
             walk(key=key)
 
 
@@ -107,7 +107,7 @@ def test_the_shell_tells_its_keys_and_takes_them(tmp_path, monkeypatch, capsys):
     assert f"{key} (--key)" in printed
     assert f"{seed} (--seeds.key)" in printed
     again = go("b.nc", "--key", str(key), "--seeds.key", str(seed))
-    assert np.array_equal(one["x"], again["x"])
+    assert np.array_equal(one["x"], again["x"], equal_nan=True)
     other = go("c.nc", "--seeds.key", str(seed))
     assert np.array_equal(one["x"][:, 0], other["x"][:, 0])
-    assert not np.array_equal(one["x"], other["x"])
+    assert not np.array_equal(one["x"], other["x"], equal_nan=True)

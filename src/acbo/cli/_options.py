@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acbo._errors import DataError
-from worldloom.cli import UsageError, as_command
+from worldloom.cli import UsageError, as_command, seed_or_fresh
 
 if TYPE_CHECKING:
     from acbo.policy import PolicyNetwork
@@ -28,9 +28,7 @@ def told_by_flags() -> Iterator[None]:
 
 def with_seed(config: Any) -> Any:
     """The configuration with a fresh seed, where none was given."""
-    import worldloom as wl
-
-    return config if config.seed is not None else dataclasses.replace(config, seed=wl.fresh_seed())
+    return dataclasses.replace(config, seed=seed_or_fresh(config.seed))
 
 
 def key_of(config: Any) -> Any:

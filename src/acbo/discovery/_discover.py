@@ -22,6 +22,7 @@ from acbo.discovery._orders import LARGEST, over_orders
 from acbo.pretrained import pretrained_surrogate
 from acbo.scm import Samples
 from acbo.surrogate import Prediction, Surrogate, candidate_sets, parent_set_logits
+from worldloom._way import way
 
 MAX_VARIABLES = 20
 """How many variables the network in the package was trained for."""
@@ -186,8 +187,8 @@ def _check_size(d: int, network: Surrogate, *, own: bool, acyclic: bool) -> None
         )
     if acyclic and d > LARGEST:
         raise SizeError(
-            f"data has {d} variables; acyclic=True sums over their subsets, of at most {LARGEST}. "
-            "Leave it out, or choose some of them"
+            f"data has {d} variables; sums over their subsets take at most {LARGEST}. "
+            + way("Leave acyclic=True out, or choose some of them", "Choose some of them")
         )
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from worldloom.cli import Command, UsageError
+from worldloom.cli import Command, UsageError, seed_or_fresh
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def run(config: Rollout) -> None:
 
     if config.dataset not in NAMES:
         raise UsageError(f"no data set {config.dataset!r}; there are: {', '.join(NAMES)}")
-    seed = worldloom.fresh_seed() if config.seed is None else config.seed
+    seed = seed_or_fresh(config.seed)
     env = make(config.dataset)
     chosen = UnifiedActionConfig(selection_format=config.actions)
     env = dataclasses.replace(env, config=dataclasses.replace(env.config, action=chosen))

@@ -15,6 +15,7 @@ from jaxtrace._config import as_float
 from jaxtrace._errors import TrackError
 from jaxtrace.fields._field import Field
 from jaxtrace.fields._frame import DEGREE, Frame
+from worldloom._way import way
 
 _SQUARE_METRES = ("m2/s", "m2s-1", "m^2/s", "m**2/s", "m^2s^-1", "m**2s**-1", "m2s^-1", "m2.s-1")
 
@@ -53,8 +54,8 @@ class Diffusion(eqx.Module):
             units = diffusivity.frame.units
             if units and units.replace(" ", "") not in _SQUARE_METRES:
                 raise TrackError(
-                    f"diffusivity is a field in {units!r}; expected m2/s. Multiply it, and say "
-                    "its units with frame=Frame(units='m2/s')"
+                    f"diffusivity is a field in {units!r}; expected m2/s"
+                    + way(". Multiply it, and say its units with frame=Frame(units='m2/s')")
                 )
             self.field = diffusivity
             _refuse_axes(frame, np.ones(dim))
@@ -126,7 +127,9 @@ def _refuse_axes(frame: Frame, values: np.ndarray) -> None:
     for i, axis in enumerate(frame.axes):
         if axis in why and values[i] > 0:
             raise TrackError(
-                f"diffusivity is in m2/s, but axis {i} of the field {why[axis]}. Give one number "
-                "an axis, with 0 for that one, or say otherwise with "
-                "dataset.field(frame=Frame(...))"
+                f"diffusivity is in m2/s, but axis {i} of the field {why[axis]}"
+                + way(
+                    ". Give one number an axis, with 0 for that one, or say otherwise with "
+                    "dataset.field(frame=Frame(...))"
+                )
             )

@@ -12,6 +12,7 @@ from jaxtrace.fields._frame import EARTH_RADIUS
 from jaxtrace.io._cf_axes import role
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._units import quantity
+from worldloom._way import way
 
 _SLACK = 1e-3  # of the smallest step: coordinates that were stored in single precision
 _METRES = (0.9, 1.1)  # lengths by axes over lengths by longitude and latitude
@@ -221,7 +222,8 @@ def check_heading(heading: str, r: str, name: str, place: Place, where: str) -> 
     if heading and heading not in along[r]:
         raise DataError(
             f"{where}: {name!r} is a velocity {heading}, and it was taken for the component along "
-            f"{r.lower()}; name the components in the order of the axes, as in velocity=('u', 'v')"
+            f"{r.lower()}; name the components in the order of the axes"
+            + way(", as in velocity=('u', 'v')", ", as in --velocity u v")
         )
     if heading and r != "Z" and not place.faces_east:
         about = f"of {place.mapping}" if place.mapping != "unknown" else "of a map"

@@ -198,10 +198,10 @@ class _Walk:
             self._each(path, func=value.func, args=value.args, keywords=value.keywords)
         elif isinstance(value, types.MethodType):
             self._each(path, func=value.__func__, self=value.__self__)
+        elif hasattr(value, "__wrapped__") and not _users_own(value):
+            self.visit(value.__wrapped__, path)
         elif isinstance(value, types.FunctionType):
             self._function(value, path)
-        elif hasattr(value, "__wrapped__"):
-            self.visit(value.__wrapped__, path)
         elif isinstance(value, Mapping):
             for key in sorted(value, key=str):
                 self.visit(value[key], f"{path}[{key!r}]")
@@ -267,6 +267,13 @@ def _installed(thing: Any) -> bool:
     file = getattr(sys.modules.get(root), "__file__", None) or ""
     beside_us = Path(file).parent.parent == Path(__file__).parents[2]
     return root in sys.stdlib_module_names or "-packages" in file or beside_us
+
+
+def _users_own(wrapper: Any) -> bool:
+    """Whether a wrapper is a function of the user's, which may do more than what it wraps."""
+    return (
+        isinstance(wrapper, types.FunctionType) and "-packages" not in wrapper.__code__.co_filename
+    )
 
 
 def _code_digest(code: types.CodeType) -> str:
