@@ -15,7 +15,7 @@ from typing import Any
 from jaxtrace.io import _looker
 from jaxtrace.io._errors import DataError
 
-SECONDS, BYTES_PER_SECOND = 30.0, 2e6
+SECONDS, BYTES_PER_SECOND = 10.0, 2e6
 _LIBRARIES = {"netcdf": "the NetCDF library", "vtk": "VTK"}
 
 

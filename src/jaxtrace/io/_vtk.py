@@ -15,6 +15,7 @@ from jaxtrace.io._block import GHOSTS, ArrayInfo, Block, join
 from jaxtrace.io._errors import DataError
 from jaxtrace.io._look import look
 from jaxtrace.io._looker import time_of
+from jaxtrace.io._xml import check_xml
 from worldloom._extras import import_extra
 from worldloom._reading import reading
 
@@ -102,6 +103,8 @@ def _reader(path: Path) -> Any:
     if not path.is_file():
         raise DataError(f"{path}: there is no such file")
     module, name = READERS[path.suffix.lower()]
+    if module == "vtkIOXML":
+        check_xml(path)
     reader = getattr(_vtk(module), name)()
     reader.SetFileName(str(path))
     return reader
