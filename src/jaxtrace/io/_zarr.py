@@ -44,9 +44,10 @@ def _store_class() -> Any:
         async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             """See `zarr.abc.store.Store.get`."""
             found = await super().get(key, prototype, byte_range)
+            if found is None or byte_range is not None:
+                return found
             metadata = key.rpartition("/")[2].startswith((".z", "zarr."))
-            whole = found is not None and byte_range is None
-            if whole and not metadata and self._ends_in_blosc(key):
+            if not metadata and self._ends_in_blosc(key):
                 check_chunk(found.to_bytes(), f"{self.root}, {key}")
             return found
 
