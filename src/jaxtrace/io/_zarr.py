@@ -44,10 +44,10 @@ def _store_class() -> Any:
         async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             """See `zarr.abc.store.Store.get`."""
             found = await super().get(key, prototype, byte_range)
-            metadata = key.rpartition("/")[2].startswith((".z", "zarr."))
-            if found is None or byte_range is not None or metadata:
+            if found is None or byte_range is not None:
                 return found
-            if self._ends_in_blosc(key):
+            metadata = key.rpartition("/")[2].startswith((".z", "zarr."))
+            if not metadata and self._ends_in_blosc(key):
                 check_chunk(found.to_bytes(), f"{self.root}, {key}")
             return found
 

@@ -18,7 +18,7 @@ from jaxarc.envs._environment import random_action
 
 RANGES = [
     (EnvironmentConfig, "max_episode_steps", 1, 65_535),
-    (EnvironmentConfig, "max_attempts", 1, 255),
+    (EnvironmentConfig, "max_attempts", 1, 15),
     (EnvironmentConfig, "debug_level", 0, 1),
     (UnifiedDatasetConfig, "max_grid_height", 1, 32),
     (UnifiedDatasetConfig, "max_grid_width", 1, 32),
