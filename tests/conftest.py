@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,6 +53,16 @@ def no_recompile() -> Callable:
     from worldloom import no_compiles
 
     return no_compiles
+
+
+@pytest.fixture(autouse=True)
+def same_settings() -> Iterator[None]:
+    """What a test, an example or a guide tells `jaxtrace.configure` ends with it."""
+    config = sys.modules.get("jaxtrace._config")
+    before = config and config._settings
+    yield
+    if config := sys.modules.get("jaxtrace._config"):
+        config._settings = before or config.Settings()
 
 
 @pytest.fixture(autouse=True, scope="module")
